@@ -1,0 +1,1 @@
+"""Targets: toolchains, sandboxes, leases and paired measurement."""

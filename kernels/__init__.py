@@ -1,0 +1,1 @@
+"""Kernel specs: what has to be computed, how right is right, and how many bytes must move."""
