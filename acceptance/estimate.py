@@ -1,6 +1,7 @@
 """How large a gain is: Hodges-Lehmann estimates with signed-rank intervals, and products of gains along a lineage.
 
-The estimate must come from pairs that took no part in the decision: pairs that made E cross a threshold are lucky ones.
+The estimate must come from pairs that took no part in the decision: pairs that made E cross a threshold are lucky
+ones.
 """
 
 from __future__ import annotations
@@ -69,6 +70,17 @@ def signed_rank_probabilities(n: int) -> NDArray[np.float64]:
         shifted[rank:] = probabilities[:-rank]
         probabilities = (probabilities + shifted) / 2
     return probabilities
+
+
+def core_scale(differences: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale of the core of A/A log ratios, over the last axis: ``1.4826 * median(|d|)``, at least 1e-6.
+
+    The differences of identical designs are symmetric about 0, so no centre is estimated. It equals the standard
+    deviation for normal noise, and outliers hardly move it. It is a function of ``|d|`` alone: a test of the signs
+    stays valid when it uses the scale of the very pairs that it tests.
+    """
+    scale = 1.4826 * np.median(np.abs(np.asarray(differences, dtype=np.float64)), axis=-1)
+    return np.asarray(np.maximum(scale, 1e-6), dtype=np.float64)
 
 
 def product(gains: Sequence[Gain]) -> Gain:

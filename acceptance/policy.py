@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 RULE = "mixture-of-products/1"
-"""Names the decision rule that reads a policy. Change it with any change of the arithmetic, so that a log written under
-the old rule is never re-decided silently under the new one."""
+"""Names the decision rule that reads a policy. Change it with any change of the arithmetic, so that a log written
+under the old rule is never re-decided silently under the new one."""
 
 
 class PolicyError(ValueError):
@@ -44,10 +44,13 @@ class Policy:
     """Pairs after which a comparison without verdict pauses as undecided; its evidence is carried forward."""
     shifts: tuple[float, ...] = (0.01, 0.025, 0.06)
     """Gains (fractions) that the test bets on, each with equal weight."""
+    broad_weight: float = 0.05
+    """Share (0 to below 1) of the betting stake that goes on the sign alone: on a gain of any size, however large."""
     scales: tuple[float, ...] = (0.7, 1.0, 1.5)
     """Multiples of the calibrated scale that the test bets on, since a calibration is itself an estimate."""
     tail_weight: float = 0.1
-    """Share (0 to 1) of readings taken to come from the broad tail instead of the normal core."""
+    """Share (0 to 1) of readings taken to come from the broad tail instead of the normal core; what the bet on the
+    sign allows for readings that point the wrong way."""
     tail_scale: float = 5.0
     """Half width at half maximum of the tail (a Cauchy density), in multiples of the core's scale."""
     idle_weight: float = 0.4
@@ -137,6 +140,7 @@ _RANGES: dict[str, _Range] = {
     "futile_gain": (lambda v: 0 <= v < 1, "a fraction of at least 0 and below 1"),
     "min_pairs": _COUNT,
     "pair_cap": _COUNT,
+    "broad_weight": (lambda v: 0 <= v < 1, "a share of at least 0 and below 1"),
     "shifts": (lambda v: v > 0, "one or more numbers above 0"),
     "scales": (lambda v: v > 0, "one or more numbers above 0"),
     "tail_weight": _SHARE,

@@ -7,7 +7,8 @@ and ``|d|`` both signs of ``d`` are equally likely, whatever the drift, the tail
 A *component* k is a density f_k (normal core plus Cauchy tail, centred at a shift). Its factor for a pair is
 ``2 f_k(d) / (f_k(d) + f_k(-d))``. The factors of d and -d sum to 2, so a factor has mean 1 given the past and ``|d|``,
 and the running product E_k is a non-negative martingale that starts at 1. So is the weighted mean
-``E = idle + sum_k weight_k E_k``, the weights and idle summing to 1. By Ville's inequality (1939)
+``E = idle + sum_k weight_k E_k``, the weights and idle summing to 1. One more component bets on the sign of d alone:
+the others' densities say little about a gain far beyond all their shifts. By Ville's inequality (1939)
 ``P(E ever >= 100) <= 1/100``: the bound holds under continuous peeking, optional stopping, and when a paused comparison
 is taken up again.
 
@@ -20,9 +21,9 @@ function g of d, non-negative for d > 0, and with p the density of the noise and
 ``E[g(d)] = integral over y > 0 of g(y) (p(y + a) - p(y - a)) <= 0``. The mirrored test against "gain >= futile_gain" is
 the same construction on ``log(1 + futile_gain) - d``, with the same reasoning for gains above it.
 
-E is never reset: evidence of one candidate against one best, artifacts and toolchain equal, is a single sequence however
-many sessions it took. The scale may change between pairs (a new calibration) as long as it was fixed before the pair
-was read.
+E is never reset: evidence of one candidate against one best, artifacts and toolchain equal, is a single sequence,
+however many sessions it took. The scale may change between pairs (a new calibration) as long as it was fixed before
+the pair was read.
 
 Sources: Ville 1939 (maximal inequality); Ramdas, Gruenwald, Vovk and Shafer 2023, "Game-theoretic statistics and safe
 anytime-valid inference" (betting; tests of symmetry).
@@ -38,7 +39,7 @@ from typing import Literal
 from .policy import Policy
 
 Verdict = Literal["accepted", "rejected", "undecided", "continue"]
-"""``continue``: no verdict yet, more pairs may be read. ``undecided``: cap reached, and the evidence is carried forward."""
+"""``continue``: more pairs may be read. ``undecided``: the cap was reached, and the evidence is carried forward."""
 
 
 def log_ratio(best_seconds: float, candidate_seconds: float) -> float:
@@ -54,7 +55,7 @@ def log_ratio(best_seconds: float, candidate_seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Component:
-    """One density that the test bets on: its ``shift`` (log ratio), its core's scale as a multiple of the calibrated one."""
+    """One density that the test bets on: ``shift`` is a log ratio, ``scale`` a multiple of the calibrated scale."""
 
     shift: float
     scale: float
@@ -76,20 +77,39 @@ class Component:
         return 2 * toward / (toward + away)
 
 
-def components(policy: Policy) -> tuple[Component, ...]:
-    """Every component of a policy, shifts outermost; all have equal weight."""
-    return tuple(
+@dataclass(frozen=True)
+class BroadComponent:
+    """The density of a gain of any size: flat on either side of 0, half of ``tail_weight`` on the negative one."""
+
+    tail_weight: float
+
+    def factor(self, difference: float, scale: float) -> float:  # noqa: ARG002  # the signature of Component.factor
+        """E-factor of one pair: by the sign alone, 1 for no difference."""
+        if difference == 0:
+            return 1.0
+        return 2 - self.tail_weight if difference > 0 else self.tail_weight
+
+
+Bet = Component | BroadComponent
+
+
+def components(policy: Policy) -> tuple[tuple[float, Bet], ...]:
+    """Every component of a policy with its weight; the weights sum to 1. Shifts outermost, the broad one last."""
+    sized = [
         Component(math.log1p(shift), scale, policy.tail_weight, policy.tail_scale)
         for shift in policy.shifts
         for scale in policy.scales
-    )
+    ]
+    weight = (1 - policy.broad_weight) / len(sized)
+    return (*((weight, part) for part in sized), (policy.broad_weight, BroadComponent(policy.tail_weight)))
 
 
 @dataclass(frozen=True)
 class Decision:
     """What a policy makes of a sequence of pairs.
 
-    ``pairs`` is how many were used; later ones, if any were given, played no part. The paths hold E after each of them.
+    ``pairs`` is how many were used; later ones, if any were given, played no part. The paths hold E after each of
+    them.
     """
 
     verdict: Verdict
@@ -99,22 +119,25 @@ class Decision:
     reason: str
 
 
-class _Process:
-    """One e-process: the running log product of each component, and their weighted mean."""
+class EProcess:
+    """One e-process: the running log product of each component, and their weighted mean beside an idle stake."""
 
-    def __init__(self, parts: tuple[Component, ...], idle_weight: float) -> None:
-        self._parts = parts
+    def __init__(self, parts: tuple[tuple[float, Bet], ...], idle_weight: float) -> None:
+        """Start at E = 1."""
+        self._weights = tuple(weight for weight, _ in parts)
+        self._parts = tuple(part for _, part in parts)
         self._idle = idle_weight
         self._logs = [0.0] * len(parts)
 
     def add(self, difference: float, scale: float) -> float:
+        """Take in one pair (log ratio, and the calibrated scale before it was read); E after it."""
         # Products are kept as logs: a long losing sequence would otherwise reach zero and never recover.
         self._logs = [
             log + math.log(part.factor(difference, scale)) for log, part in zip(self._logs, self._parts, strict=True)
         ]
         top = max(self._logs)
-        mean = math.exp(min(top, 600.0)) * (sum(math.exp(log - top) for log in self._logs) / len(self._logs))
-        return self._idle + (1 - self._idle) * mean
+        terms = (weight * math.exp(log - top) for weight, log in zip(self._weights, self._logs, strict=True))
+        return self._idle + (1 - self._idle) * math.exp(min(top, 600.0)) * math.fsum(terms)
 
 
 class Sequential:
@@ -133,9 +156,9 @@ class Sequential:
             raise ValueError(f"cap: expected at least 1 pair, got {self.cap}")
         self._scale = _checked_scale(scale)
         parts = components(policy)
-        self._accept = _Process(parts, policy.idle_weight)
+        self._accept = EProcess(parts, policy.idle_weight)
         # Betting less costs a rejection pairs and buys nothing there: the stake against a candidate is all in play.
-        self._futile = _Process(parts, 0.0)
+        self._futile = EProcess(parts, 0.0)
         self._e_accept: list[float] = []
         self._e_futile: list[float] = []
         self._verdict: Verdict = "continue"
