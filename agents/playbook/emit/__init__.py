@@ -1,0 +1,32 @@
+"""Writes the C of a design: one kernel, one dialect, one value for each lever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..isa import Isa
+from . import attention_output, feedforward, project_qkv
+from .gemv import Design
+
+_EMITTERS: Mapping[str, Callable[[Isa, Design], str]] = {
+    "sliding_project_qkv": project_qkv.emit,
+    "sliding_attention_output": attention_output.emit,
+    "decoder_feedforward": feedforward.emit,
+}
+
+_VECTOR_HEADERS = {"avx512": "immintrin.h", "avx2": "immintrin.h", "neon": "arm_neon.h"}
+
+
+def emit(kernel: str, isa: Isa, design: Design, says: str = "") -> str:
+    """The whole C source of ``design`` for ``kernel``; ``says`` opens the header comment.
+
+    Raises KeyError for a kernel that there is no emitter for, or a lever that ``design`` lacks.
+    """
+    body = _EMITTERS[kernel](isa, design)
+    levers = ", ".join(f"{name} {value}" for name, value in design.items())
+    lines = [f"/* {kernel} for {isa.dialect}.", *([says] if says else []), f"Levers: {levers}. */"]
+    headers = ["kernel.h", "math.h", "stddef.h", "stdint.h", "string.h"]
+    if isa.dialect in _VECTOR_HEADERS:
+        headers.insert(1, _VECTOR_HEADERS[isa.dialect])
+    includes = "\n".join('#include "kernel.h"\n' if h == "kernel.h" else f"#include <{h}>" for h in headers)
+    return "\n * ".join(lines) + f"\n{includes}\n\n{body}"

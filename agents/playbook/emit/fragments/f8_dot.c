@@ -1,0 +1,34 @@
+/* out[r] = row r of w times x, for $count. */
+static inline __attribute__((always_inline)) void
+dot_$rows(const uint8_t *restrict w, const float *restrict x, int columns, float *restrict out)
+{
+    vec sum[$rows][$accumulators];
+    for (int r = 0; r < $rows; r++)
+        for (int k = 0; k < $accumulators; k++)
+            sum[r][k] = vec_zero();
+    int c = 0;
+$unroll    for (; c + STEP <= columns; c += STEP) {
+#pragma GCC unroll 16
+        for (int r = 0; r < $rows; r++) {
+            const uint8_t *row = w + (size_t)r * columns + c;
+$prefetch#pragma GCC unroll 4
+            for (int unit = 0; unit < STEP; unit += UNIT) {
+                vec weight[VECTORS];
+                decode(row + unit, weight);
+#pragma GCC unroll 16
+                for (int k = 0; k < VECTORS; k++)
+                    sum[r][k % $accumulators] =
+                        vec_fma(vec_load(x + c + unit + k * LANES), weight[k], sum[r][k % $accumulators]);
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < $rows; r++) {
+        for (int k = 1; k < $accumulators; k++)
+            sum[r][0] = vec_add(sum[r][0], sum[r][k]);
+        float tail = 0.0f;
+        for (int t = c; t < columns; t++)
+            tail += f8_to_f32(w[(size_t)r * columns + t]) * x[t];
+        out[r] = vec_sum(sum[r][0]) * UNSCALE + tail;
+    }
+}

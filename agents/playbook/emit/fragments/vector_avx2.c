@@ -1,0 +1,14 @@
+typedef __m256 vec;
+enum { LANES = 8 };
+
+static inline vec vec_zero(void) { return _mm256_setzero_ps(); }
+static inline vec vec_load(const float *p) { return _mm256_load_ps(p); }
+static inline vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
+static inline vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+
+static inline float vec_sum(vec v)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+}

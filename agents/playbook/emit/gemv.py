@@ -1,0 +1,94 @@
+"""The C of a matrix times a vector: several rows at a time, decoded in registers, for f8e4m3 and NVFP4 weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..isa import Isa
+from .fragments import fragment
+
+Design = Mapping[str, str | int]
+
+HINTS: Mapping[str, int] = {"l1": 3, "l2": 2, "once": 0}
+"""Locality of ``__builtin_prefetch`` by the value of the lever ``hint``."""
+
+
+def vocabulary(isa: Isa) -> str:
+    """The few vector operations that the rest is written in."""
+    return fragment(f"vector_{isa.dialect}")
+
+
+def _count(rows: int) -> str:
+    return "one row" if rows == 1 else f"{rows} rows that share each load of x"
+
+
+def _unroll(design: Design) -> str:
+    steps = int(design["unroll"])
+    return f"#pragma GCC unroll {steps}\n" if steps > 1 else ""
+
+
+def _prefetch(design: Design, where: str, next_rows: str) -> str:
+    distance = design["prefetch"]
+    if distance == "off":
+        return ""
+    ahead = next_rows if distance == "next" else str(distance)
+    lines = [f"__builtin_prefetch({where} + {ahead}, 0, {HINTS[str(design['hint'])]});"]
+    return "".join(f"            {line}\n" for line in lines)
+
+
+def f8_table() -> str:
+    """The values of all 256 f8e4m3 codes as C initializers; the two NaN codes, which never occur, go on as numbers do."""
+
+    def value(code: int) -> float:
+        exponent, mantissa = code >> 3 & 15, code & 7
+        size = mantissa * 2.0**-9 if exponent == 0 else (8 + mantissa) * 2.0 ** (exponent - 10)
+        return -size if code & 128 else size
+
+    rows = (
+        ", ".join(f"{value(code):.10g}f" if value(code) % 1 else f"{value(code):.1f}f" for code in range(at, at + 8))
+        for at in range(0, 256, 8)
+    )
+    return "".join(f"    {row},\n" for row in rows)
+
+
+def f8_matrix(isa: Isa, design: Design) -> str:
+    """``stage`` and ``dot_range`` for f8e4m3 rows; ``design`` gives decode, rows, accumulators, unroll, prefetch, hint."""
+    rows = int(design["rows"])
+    decode = str(design["decode"])
+    tables = {"table": f8_table()} if decode == "table" else {}
+    parts = [fragment(f"f8_{isa.dialect}_{decode}", **tables), "enum { STEP = 64 };\n", fragment("f8_stage")]
+    for count in sorted({rows, 1}, reverse=True):
+        parts.append(
+            fragment(
+                "f8_dot",
+                rows=count,
+                count=_count(count),
+                accumulators=int(design["accumulators"]),
+                unroll=_unroll(design),
+                prefetch=_prefetch(design, "row", f"{count} * columns"),
+            )
+        )
+    single = "    for (; row < last; row++)\n        dot_1(w + (size_t)row * columns, x, columns, out + row - first);\n"
+    parts.append(fragment("f8_rows", rows=rows, single=single if rows > 1 else ""))
+    return "\n".join(parts)
+
+
+def fp4_matrix(isa: Isa, design: Design, counts: frozenset[int]) -> str:
+    """``stage`` and ``dot_N`` for each N in ``counts`` rows of NVFP4 weights."""
+    decode = str(design["decode"])
+    step = 128
+    parts = [f"enum {{ STEP = {step} }};\n", fragment(f"fp4_{isa.dialect}_{decode}")]
+    parts.append(fragment("fp4_stage_int16", down=111, lanes_per_block=2))
+    for count in sorted(counts, reverse=True):
+        parts.append(
+            fragment(
+                "fp4_dot",
+                rows=count,
+                count=_count(count),
+                accumulators=int(design["accumulators"]),
+                unroll=_unroll(design),
+                ahead="size_t ahead, " if design["prefetch"] == "next" else "",
+                prefetch=_prefetch(design, "row", "ahead"),
+            )
+        )
+    return "\n".join(parts)

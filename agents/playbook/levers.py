@@ -1,0 +1,110 @@
+"""The levers: what can be varied in a design, and which bottleneck each one addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .isa import Isa
+
+Value = str | int
+Design = Mapping[str, Value]
+"""One value for each lever of a kernel."""
+
+Bottleneck = Literal["memory", "decode", "latency", "overhead"]
+
+
+@dataclass(frozen=True)
+class Lever:
+    """A named choice. ``values`` stand in order of promise; the first is where a design starts."""
+
+    name: str
+    values: tuple[Value, ...]
+    bottleneck: Bottleneck
+    says: str
+
+
+KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
+"""Kernels that the playbook writes C for."""
+
+_DECODES: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("f8", "avx2"): ("bits32", "half", "table"),
+    ("fp4", "avx2"): ("int16",),
+}
+
+DECODE_SAYS: Mapping[tuple[str, str], str] = {
+    ("f8", "bits32"): "f8e4m3 bytes are shifted into f32 lanes, the exponent bias goes into x and the row sum",
+    ("f8", "half"): "f8e4m3 bytes are shifted into fp16 lanes and widened by the hardware's conversion",
+    ("f8", "table"): "f8e4m3 bytes index a table of 256 floats",
+    ("fp4", "int16"): "NVFP4 codes become integers by a byte shuffle and meet an int16 x, exact in each block's scale",
+}
+
+
+def weight_format(kernel: str) -> str:
+    """``f8`` or ``fp4``: what the kernel's matrices hold."""
+    return "fp4" if kernel == "decoder_feedforward" else "f8"
+
+
+def _decode(kernel: str, isa: Isa) -> Lever:
+    return Lever(
+        "decode",
+        _DECODES[weight_format(kernel), isa.dialect],
+        "decode",
+        "how weight codes become numbers to multiply with",
+    )
+
+
+_ROWS = Lever(
+    "rows", (4, 8, 2, 1), "memory", "rows in flight together: they share loads of x and open that many streams"
+)
+_ACCUMULATORS = Lever(
+    "accumulators", (1, 2, 4), "latency", "independent sums for each row, which break the chain of FMAs"
+)
+_UNROLL = Lever("unroll", (1, 2), "latency", "steps of the column loop written out by the compiler")
+_PREFETCH = Lever(
+    "prefetch",
+    ("next", "off", 4096, 2048, 1024, 512),
+    "memory",
+    "how far ahead of the load a line is asked for, in bytes; next means the same place in the next rows",
+)
+_HINT = Lever("hint", ("l2", "l1", "once"), "memory", "which cache a prefetched line goes to")
+_SCHEDULE = Lever(
+    "schedule", ("static", "dynamic", "cyclic", "guided"), "overhead", "how blocks of rows are dealt out to the threads"
+)
+_STAGING = Lever(
+    "staging", ("shared", "private"), "overhead", "one staged x behind a barrier, or one made by each thread"
+)
+
+
+def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
+    """The levers of ``kernel`` on ``isa``. Raises KeyError when the playbook has no emitter for the pair."""
+    common = (_decode(kernel, isa), _ROWS, _ACCUMULATORS, _UNROLL, _PREFETCH, _HINT, _SCHEDULE, _STAGING)
+    grain = Lever("grain", (64, 32, 16, 128), "overhead", "rows in a block of work")
+    if kernel == "sliding_attention_output":
+        return (*common, grain)
+    if kernel == "sliding_project_qkv":
+        epilogue = Lever(
+            "epilogue",
+            ("head", "after"),
+            "overhead",
+            "norm and rotation by the thread that has just finished the head, or behind a barrier",
+        )
+        return (*common, grain, epilogue)
+    if kernel == "decoder_feedforward":
+        return (
+            *common,
+            grain,
+            Lever(
+                "pairing",
+                ("fused", "separate"),
+                "memory",
+                "gate and up rows in one loop over x, or one after the other",
+            ),
+            Lever("down_rows", (4, 8, 2, 1), "memory", "rows of down in flight together"),
+            Lever("down_grain", (32, 16, 64), "overhead", "rows of down in a block of work"),
+            Lever(
+                "gelu", ("polynomial", "libm"), "overhead", "tanh by a vectorized exponential or by the math library"
+            ),
+        )
+    raise KeyError(kernel)
