@@ -8,6 +8,7 @@ aggregate's events form a chain in which no byte can change unnoticed.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ DIGEST_SUFFIX_LENGTH = len(',"digest":""}') + 64
 
 class InvariantError(Exception):
     """A command would break what an aggregate guards. Nothing was recorded."""
+
+
+_order = itertools.count(1)
 
 
 def aggregate_id(kind: str, *names: str) -> UUID:
@@ -75,6 +79,12 @@ class Event(BaseModel):
     attempt: int = 0
     toolchain: str = ""
     _stored: bytes = PrivateAttr(default=b"")
+    _made: int = PrivateAttr(default=0)
+
+    @property
+    def made(self) -> int:
+        """The order in which this process made its events, across aggregates; 0 for one that was read."""
+        return self._made
 
     @property
     def ref(self) -> str:
@@ -175,6 +185,7 @@ class Aggregate:
             toolchain=context.toolchain,
             **content,
         )
+        event._made = next(_order)
         self.fold(event)
         self._pending.append(event)
         return event

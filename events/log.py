@@ -95,9 +95,12 @@ class EventLog(Application[UUID]):
         self._listeners.append(listener)
 
     def record(self, *aggregates: Aggregate) -> list[Recorded]:
-        """Record the new events of the aggregates and all staged blobs in one transaction; raises LogError."""
+        """Record the new events of the aggregates, in the order in which they were made, and all staged blobs in one
+        transaction; raises LogError.
+        """
+        made = sorted((e for a in aggregates for e in a.collect_events()), key=lambda event: event.made)
         with explained(self.where):
-            recordings = self.save(*aggregates, blobs=self.blobs.staged)  # type: ignore[arg-type]  # duck-typed: id, version, collect_events
+            recordings = self.save(*made, blobs=self.blobs.staged)
         self.blobs.recorded()
         saved = [Recorded(r.notification.id, r.domain_event) for r in recordings]  # type: ignore[arg-type]  # our own events
         for listener in self._listeners:
@@ -112,11 +115,19 @@ class EventLog(Application[UUID]):
             except AggregateNotFoundError:
                 return cls.new(*names)
 
-    def events(self, originators: Iterable[UUID] | None = None, after: int = 0) -> Iterator[Recorded]:
+    def stream(self, originators: Iterable[UUID] | None = None, after: int = 0) -> Iterator[Recorded]:
         """Stream events in the order of recording: all, or those of some aggregates."""
         chosen = None if originators is None else list(originators)
         with explained(self.where):
             for notification in self._store.stream(chosen, after):
+                event = self.mapper.to_domain_event(notification)
+                assert isinstance(event, Event)
+                yield Recorded(notification.id, event)
+
+    def stream_topics(self, topics: Sequence[str]) -> Iterator[Recorded]:
+        """Stream the events of some topics, of all aggregates, in the order of recording."""
+        with explained(self.where):
+            for notification in self._store.stream_topics(topics):
                 event = self.mapper.to_domain_event(notification)
                 assert isinstance(event, Event)
                 yield Recorded(notification.id, event)

@@ -35,10 +35,13 @@ class RunStarted(RunEvent):
 
 @recorded
 class RunResumed(RunEvent):
-    """A process takes the run up again, perhaps with a larger budget (minutes of activity in all)."""
+    """A process takes the run up again: to search on, perhaps with a larger budget (minutes of activity in all), or just
+    to put a submitted design through.
+    """
 
     TOPIC: ClassVar[str] = "run.resumed"
     minutes: float
+    purpose: Literal["search", "submit"] = "search"
 
 
 @recorded
@@ -137,11 +140,11 @@ class Run(Aggregate):
             raise InvariantError(f"run {content['run']} exists already")
         return self.trigger(RunStarted, context, **content)
 
-    def resume(self, context: Context, minutes: float) -> Event:
+    def resume(self, context: Context, minutes: float, purpose: Literal["search", "submit"] = "search") -> Event:
         """Take the run up again."""
-        if self.stopped == "finished":
-            raise InvariantError(f"run {self.name} is finished; start a new one")
-        return self.trigger(RunResumed, context, minutes=minutes)
+        if not self.version:
+            raise InvariantError("there is no run to resume")
+        return self.trigger(RunResumed, context, minutes=minutes, purpose=purpose)
 
     def stop(self, context: Context, reason: StopReason, detail: str = "") -> Event:
         """Stop the run."""

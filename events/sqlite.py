@@ -35,6 +35,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
             "notification_id INTEGER PRIMARY KEY AUTOINCREMENT, originator_id TEXT NOT NULL, "
             "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
             "UNIQUE (originator_id, originator_version))",
+            "CREATE INDEX IF NOT EXISTS stored_events_topic ON stored_events (topic)",
             "CREATE TABLE IF NOT EXISTS blobs (digest TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
         ]
         for table in ("stored_events", "blobs"):
@@ -81,6 +82,16 @@ class SQLiteStore(SQLiteApplicationRecorder):
         """
         while True:
             page = self._page(originators, after)
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+    def stream_topics(self, topics: Sequence[str]) -> Iterator[Notification]:
+        """Stored events of some topics, in the order in which they were recorded."""
+        after = 0
+        while True:
+            page = self.select_notifications(after, PAGE, topics=topics, inclusive_of_start=False)
             yield from page
             if len(page) < PAGE:
                 return

@@ -89,6 +89,9 @@ class NoiseCalibrated(TreeEvent):
     """What one reading is, and how well the device can tell: from A/A readings named as evidence."""
 
     TOPIC: ClassVar[str] = "tree.noise-calibrated"
+    design: str
+    seconds: float
+    """Seconds of one call of the design that was read against itself."""
     calls: int
     scale: float
     minimum_effect: float
@@ -108,7 +111,9 @@ class PairsRead(TreeEvent):
     best_artifact: str
     candidate_artifact: str
     calls: int
-    seed: int
+    scale: float
+    """Calibrated scale of one pair's log ratio when they were read (0 before any calibration)."""
+    turn: int
     orders: tuple[Literal["BC", "CB"], ...]
     best_seconds: tuple[float, ...]
     candidate_seconds: tuple[float, ...]
@@ -170,6 +175,16 @@ class AnchorCompared(TreeEvent):
 
 
 @recorded
+class DesignRevoked(TreeEvent):
+    """An accepted design turned out wrong: it loses its place, and ``best`` (perhaps unchanged) is the best now."""
+
+    TOPIC: ClassVar[str] = "tree.design-revoked"
+    design: str
+    best: str
+    reason: str
+
+
+@recorded
 class SearchExhausted(TreeEvent):
     """No specialist has anything left to propose from the tree as it stands."""
 
@@ -192,7 +207,13 @@ class DesignTree(Aggregate):
         self.designs: set[str] = set()
         self.evidence: dict[str, Purpose] = {}
         self.accepted_by_verdict: str | None = None
-        self.best: str | None = None
+        self.lineage: list[str] = []
+        self.latest_evidence = ""
+
+    @property
+    def best(self) -> str | None:
+        """The design that candidates are compared with."""
+        return self.lineage[-1] if self.lineage else None
 
     def apply(self, event: Event) -> None:
         """Fold one event."""
@@ -200,14 +221,17 @@ class DesignTree(Aggregate):
             case DesignProposed():
                 self.designs.add(event.design)
                 if event.kind == "baseline":
-                    self.best = event.design
+                    self.lineage.append(event.design)
             case PairsRead():
                 self.evidence[event.ref] = event.purpose
+                self.latest_evidence = event.ref
             case DesignJudged():
                 self.accepted_by_verdict = event.design if event.verdict == "accepted" else None
             case DesignAccepted():
-                self.best = event.design
+                self.lineage.append(event.design)
                 self.accepted_by_verdict = None
+            case DesignRevoked():
+                self.lineage.remove(event.design)
             case _:
                 pass
 
@@ -255,6 +279,13 @@ class DesignTree(Aggregate):
         if not content["evidence"]:
             raise InvariantError("a gain is claimed from fresh pairs, and none are named")
         return self.trigger(DesignAccepted, context, **content)
+
+    def revoke(self, context: Context, design: str, reason: str) -> Event:
+        """Take back an acceptance; the best is then the latest accepted design that still stands."""
+        if design not in self.lineage[1:]:
+            raise InvariantError(f"design {design} is not an accepted one")
+        remaining = [d for d in self.lineage if d != design]
+        return self.trigger(DesignRevoked, context, design=design, best=remaining[-1], reason=reason)
 
     def note(self, context: Context, event_class: type[TreeEvent], **content: Any) -> Event:
         """Record a fact that breaks no invariant: a floor, a calibration, an anchor, exhaustion, a refusal."""

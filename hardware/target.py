@@ -145,6 +145,9 @@ class Target(Protocol):
     def toolchain(self) -> Toolchain:
         """What is installed now. Raises TargetError when there is no compiler."""
 
+    def macros(self) -> Mapping[str, str]:
+        """What the compiler predefines under the flags in use, by name; empty where that means nothing."""
+
     def contract(self, spec: KernelSpec) -> str:
         """The contract of a source, as text for people and language models: prototype, promises, limits."""
 

@@ -1,0 +1,1 @@
+"""The specialists behind one port: they propose and explain; they never decide acceptance."""

@@ -1,0 +1,99 @@
+"""From settings to the parts of a run: the target, the kernels' specs, the specialist."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..agents.playbook.specialist import Playbook
+from ..agents.port import Specialist
+from ..config import Config
+from ..events.log import EventLog
+from ..events.views.run import RunView
+from ..events.views.summary import list_runs
+from ..hardware.discovery import UnknownTargetError, find_target
+from ..hardware.lease import LeaseHeldError, lease
+from ..hardware.target import Target, TargetError
+from ..kernels.registry import KernelFileError, UnknownKernelError, find_kernel, load_kernel_file
+from ..kernels.spec import KernelSpec
+from .output import fail
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the runner needs beside the log."""
+
+    target: Target
+    specs: Mapping[str, KernelSpec]
+    specialist: Specialist
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels, in the order asked for."""
+        return tuple(self.specs)
+
+
+def assemble(settings: Config, *, as_json: bool) -> Parts:
+    """The parts for new settings; what is unknown or missing ends the command with one line."""
+    try:
+        own = [load_kernel_file(Path(file)) for file in settings.kernel_files]
+        specs = {spec.name: spec for spec in own}
+        # A kernel file alone means that kernel; naming kernels beside it means those too.
+        wanted = () if own and settings.kernels == Config().kernels else settings.kernels
+        specs = {**{name: specs.get(name) or find_kernel(name) for name in wanted}, **specs}
+        if not specs:
+            fail("no kernels are named; give --kernels a,b or --kernel-file", as_json=as_json)
+        target = find_target(settings.target, settings.targets.model_dump().get(settings.target) or {})
+        target.toolchain()
+    except (UnknownKernelError, KernelFileError, UnknownTargetError) as error:
+        fail(str(error), as_json=as_json)
+    except TargetError as error:
+        fail(str(error), as_json=as_json, code=1)
+    return Parts(target, specs, Playbook())
+
+
+def remember_kernel_files(log: EventLog, settings: Config) -> dict[str, str]:
+    """Stage the users' kernel files as blobs, so that the run can be resumed without them; digest by file name."""
+    return {Path(file).name: log.blobs.put(Path(file).read_bytes()) for file in settings.kernel_files}
+
+
+def assemble_recorded(log: EventLog, view: RunView, *, as_json: bool) -> tuple[Config, Parts]:
+    """The settings and parts of a recorded run, kernel files included."""
+    assert view.started is not None  # noqa: S101  a folded run has its start
+    recorded = dict(view.started.config)
+    sources: dict[str, str] = recorded.pop("kernel_sources", {})
+    with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
+        files = []
+        for name, digest in sources.items():
+            path = Path(folder) / name
+            path.write_bytes(log.blobs.get(digest))
+            files.append(str(path))
+        recorded["kernel_files"] = tuple(files)
+        recorded["kernels"] = tuple(recorded.get("kernels", ()))
+        recorded["store"] = log.where
+        settings = Config.model_validate(recorded)
+        return settings, assemble(settings, as_json=as_json)
+
+
+def new_run_name(log: EventLog) -> str:
+    """A name that says when the run began, and that is new in this store."""
+    stem = datetime.now(UTC).strftime("r%Y%m%d-%H%M%S")
+    taken = {each["run"] for each in list_runs(log)}
+    return next(name for name in (stem, *(f"{stem}-{n}" for n in range(2, 1000))) if name not in taken)
+
+
+@contextmanager
+def run_lock(log: EventLog, run: str, *, as_json: bool) -> Iterator[None]:
+    """Only one process of this host works at a run at a time; another is told who does."""
+    digest = hashlib.sha256(str(Path(log.where).resolve()).encode()).hexdigest()[:12]
+    try:
+        with lease(f"run-{run}-{digest}", f"run {run}", wait=False):
+            yield
+    except LeaseHeldError as error:
+        fail(f"another process works at run {run} already: {error}", as_json=as_json, code=1)

@@ -1,0 +1,58 @@
+"""What commands print: one JSON object or text for people, errors in one line that says what to do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import typer
+
+
+def emit_json(value: object) -> None:
+    """Print one JSON value to standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def say(text: str = "") -> None:
+    """Print a line of text to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def fail(message: str, *, as_json: bool = False, code: int = 2) -> NoReturn:
+    """Print an error for a person (or as JSON) and leave with ``code``."""
+    if as_json:
+        emit_json({"error": message})
+    else:
+        sys.stderr.write(f"kernelwright: {message}\n")
+    raise typer.Exit(code)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown name: the nearest known ones, or all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known: {', '.join(names[:20])}" if names else "there are none yet"
+
+
+def seconds_text(value: float | None) -> str:
+    """A duration with a fitting unit, or a dash."""
+    if value is None:
+        return "-"
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} us"
+    return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def ratio_text(value: float | None) -> str:
+    """A ratio with an x, or a dash."""
+    return "-" if value is None else f"{value:.2f}x"
+
+
+def counts_text(counts: dict[str, Any]) -> str:
+    """Screened-out counts by check."""
+    return ", ".join(f"{check} {count}" for check, count in sorted(counts.items())) or "none"

@@ -1,0 +1,63 @@
+"""The result table of a run, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from .output import counts_text, ratio_text, seconds_text
+
+
+def result_table(summary: dict[str, Any]) -> Table:
+    """One row for each kernel."""
+    table = Table(title=f"run {summary['run']} ({summary['state']})", title_justify="left")
+    for heading in ("kernel", "baseline", "best", "speedup", "to floor", "proposed", "screened out", "compared", "accepted"):
+        table.add_column(heading, justify="left" if heading in ("kernel", "screened out") else "right", overflow="fold")
+    for kernel in summary["kernels"]:
+        designs = kernel["designs"]
+        table.add_row(
+            kernel["name"],
+            seconds_text(kernel["baseline_seconds"]),
+            seconds_text(kernel["best_seconds"]),
+            kernel["refused"] or interval_text(kernel),
+            ratio_text(kernel["floor_ratio"]),
+            str(designs["proposed"]),
+            counts_text(designs["screened"]),
+            str(designs["compared"]),
+            str(designs["accepted"]),
+        )
+    return table
+
+
+def interval_text(kernel: dict[str, Any]) -> str:
+    """The speedup with its interval."""
+    if kernel["speedup"] is None:
+        return "-"
+    return f"{kernel['speedup']:.2f}x ({kernel['speedup_low']:.2f} to {kernel['speedup_high']:.2f})"
+
+
+def print_result(console: Console, summary: dict[str, Any], store: str) -> None:
+    """The table, the geomean, alarms, and where to look closer."""
+    console.print(result_table(summary))
+    if summary["geomean_speedup"] is not None:
+        console.print(f"geomean speedup over the baselines: [bold]{summary['geomean_speedup']:.2f}x[/bold]")
+    for kernel in summary["kernels"]:
+        if kernel["alarm"]:
+            console.print(f"[bold red]alarm[/bold red] {kernel['name']}: {kernel['alarm']}")
+    overhead = summary["overhead_seconds_per_candidate"]
+    if overhead is not None:
+        console.print(
+            f"device {summary['device_seconds']:.1f} s, elapsed {summary['elapsed_seconds']:.0f} s, "
+            f"loop overhead {overhead * 1e3:.0f} ms for each candidate"
+        )
+    run, option = summary["run"], "" if store == "kernelwright.sqlite" else f" --store {store}"
+    first = next((k for k in summary["kernels"] if k["best_design"]), None)
+    console.print("\nlook closer:")
+    if summary["state"] != "finished":
+        console.print(f"  kernelwright resume {run}{option}")
+    if first is not None:
+        console.print(f"  kernelwright tree {run} {first['name']}{option}")
+        console.print(f"  kernelwright explain {run} {first['name']}/{first['best_design']}{option}")
+        console.print(f"  kernelwright source {run} {first['name']}/{first['best_design']}{option}")

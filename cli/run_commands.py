@@ -1,0 +1,177 @@
+"""Commands that work at a run: run, resume, submit."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..config import DEFAULT_STORE, Config, ConfigError, load_config
+from .access import find_run, find_tree, open_log
+from .guard import explained, interruptible
+from .inspect_commands import Json, RunName, Store
+from .output import emit_json, fail, say
+
+if TYPE_CHECKING:
+    from ..events.log import EventLog
+    from ..events.views.run import RunView
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    for command in (run, resume, submit):
+        app.command()(command)
+
+
+def run(
+    target: Annotated[str | None, typer.Option(help="The accelerator: cpu.")] = None,
+    kernels: Annotated[str | None, typer.Option(help="Kernels to optimize: a,b.")] = None,
+    kernel_file: Annotated[
+        list[Path] | None, typer.Option(help="A Python file that defines a kernel of yours; may be given again.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="How long to search.")] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", envvar="KERNELWRIGHT_STORE", help="The log: a file path or sqlite:///path.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the search; what is measured stays random.")] = None,
+    policy: Annotated[list[str] | None, typer.Option(help="Acceptance threshold key=value; may be given again.")] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="A TOML file; kernelwright.toml here by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Optimize kernels on a target; every step is recorded, so the run can be resumed, audited and judged again."""
+    overrides: dict[str, Any] = {
+        "target": target,
+        "kernels": tuple(filter(None, map(str.strip, kernels.split(",")))) if kernels is not None else None,
+        "kernel_files": tuple(map(str, kernel_file)) if kernel_file else None,
+        "store": store,
+        "seed": seed,
+        "budgets": {"minutes": minutes},
+    }
+    try:
+        settings = load_config(config, overrides)
+        thresholds = settings.acceptance(policy or ())
+    except ConfigError as error:
+        fail(str(error), as_json=as_json)
+    from ..graph.runner import Plan, start_run
+    from .. import __version__
+    from .assemble import assemble, new_run_name, remember_kernel_files
+
+    parts = assemble(settings, as_json=as_json)
+    with open_log(settings.store, as_json=as_json, create=True, read_only=False) as log:
+        name = new_run_name(log)
+        recorded = {**settings.model_dump(mode="json"), "kernel_sources": remember_kernel_files(log, settings)}
+        plan = Plan(
+            run=name,
+            target=settings.target,
+            kernels=parts.kernels,
+            policy=thresholds,
+            seed=settings.seed,
+            minutes=settings.budgets.minutes,
+            config=recorded,
+            version=__version__,
+        )
+        start_run(log, plan)
+        _work(log, name, parts, settings, as_json=as_json)
+
+
+def resume(
+    run: RunName,
+    minutes: Annotated[float | None, typer.Option(help="A new budget: minutes of activity in all.")] = None,
+    store: Store = DEFAULT_STORE,
+    as_json: Json = False,
+) -> None:
+    """Take an interrupted run up again, exactly where its log ends."""
+    with open_log(store, as_json=as_json, read_only=False) as log:
+        view = find_run(log, run, as_json=as_json)
+        budget = view.minutes if minutes is None else minutes
+        if view.state == "finished" and budget * 60 <= view.elapsed_seconds:
+            spent = view.elapsed_seconds / 60
+            fail(
+                f"run {run} is finished after {spent:.1f} of {view.minutes:g} minutes; "
+                f"give it more with --minutes {view.minutes * 2:g}",
+                as_json=as_json,
+            )
+        from .assemble import assemble_recorded
+
+        settings, parts = assemble_recorded(log, view, as_json=as_json)
+        _work(log, run, parts, settings, as_json=as_json, resume_minutes=budget)
+
+
+def submit(
+    run: RunName,
+    kernel: Annotated[str, typer.Option("--kernel", help="Which kernel the source is for.")],
+    source: Annotated[Path, typer.Option("--source", help="The file with your design.")],
+    title: Annotated[str, typer.Option(help="What the design does, in a few words.")] = "a person's design",
+    store: Store = DEFAULT_STORE,
+    as_json: Json = False,
+) -> None:
+    """Put a design of your own through the same checks and the same comparison."""
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"the source {source} cannot be read: {error}", as_json=as_json)
+    with open_log(store, as_json=as_json, read_only=False) as log:
+        view = find_run(log, run, as_json=as_json)
+        find_tree(view, kernel, as_json=as_json)
+        from .assemble import assemble_recorded, run_lock
+
+        settings, parts = assemble_recorded(log, view, as_json=as_json)
+        from ..graph.runner import submit_design, workbench
+
+        with run_lock(log, run, as_json=as_json), workbench(log, run, parts.target, parts.specs, parts.specialist) as wb:
+            from .live import progress
+
+            with explained(as_json=as_json), interruptible(), progress(Console(stderr=True), quiet=as_json) as observer:
+                result = submit_design(wb, kernel, text, title, observer)
+    if as_json:
+        emit_json(result)
+    else:
+        say(f"{kernel}/{result['design']}: {result['verdict'] or result['outcome']} {result['reason']}".rstrip())
+        say(f"  kernelwright explain {run} {kernel}/{result['design']}")
+
+
+def _work(
+    log: EventLog, name: str, parts: Any, settings: Config, *, as_json: bool, resume_minutes: float | None = None
+) -> None:
+    """Drive a run to its end, with progress; Ctrl-C leaves a resumable log and exit code 130."""
+    from ..graph import runner
+    from ..hardware.target import TargetError
+    from .assemble import run_lock
+    from .live import progress
+
+    console = Console(stderr=True)
+    code = 0
+    with run_lock(log, name, as_json=as_json), explained(as_json=as_json):
+        with runner.workbench(log, name, parts.target, parts.specs, parts.specialist) as wb:
+            if resume_minutes is not None:
+                runner.resume(wb, resume_minutes, "search")
+            try:
+                with interruptible(), progress(console, quiet=as_json) as observer:
+                    runner.drive(wb, observer)
+            except KeyboardInterrupt as interrupt:
+                code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+                wb.close()
+                runner.stop(wb, "interrupted", "asked to stop")
+            except TargetError as error:
+                runner.stop(wb, "failed", str(error))
+                raise
+            view = wb.view
+        _report(view, settings.store, as_json=as_json)
+    if code:
+        sys.stderr.write(f"kernelwright: stopped; go on with `kernelwright resume {name}`\n")
+        raise typer.Exit(code)
+
+
+def _report(view: RunView, store: str, *, as_json: bool) -> None:
+    from ..events.views.summary import run_summary
+
+    if as_json:
+        emit_json(run_summary(view))
+    else:
+        from .report import print_result
+
+        print_result(Console(), run_summary(view), store)

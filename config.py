@@ -1,0 +1,124 @@
+"""What a run is asked to do: embedded defaults, a TOML file over them, flags over both."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .acceptance.policy import Policy, PolicyError
+
+DEFAULT_KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
+DEFAULT_FILE = Path("kernelwright.toml")
+DEFAULT_STORE = "kernelwright.sqlite"
+
+
+class ConfigError(Exception):
+    """A setting is unknown or has a bad value. The message names the key and what was expected."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class CpuSettings(_Section):
+    """The CPU target: which compiler, how many threads, which sandbox."""
+
+    compiler: str | None = None
+    threads: Annotated[int, Field(ge=1)] | None = None
+    sandbox: Literal["auto", "full", "reduced"] = "auto"
+
+
+class Targets(_Section):
+    """Settings of the targets, by name."""
+
+    cpu: CpuSettings = CpuSettings()
+
+
+class Budgets(_Section):
+    """What a run may use."""
+
+    minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = 8.0
+
+
+class Config(_Section):
+    """Everything that can be set. ``kernel_files`` are Python files that define a kernel each."""
+
+    target: str = "cpu"
+    kernels: tuple[str, ...] = DEFAULT_KERNELS
+    kernel_files: tuple[str, ...] = ()
+    store: str = DEFAULT_STORE
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    budgets: Budgets = Budgets()
+    targets: Targets = Targets()
+    policy: dict[str, Any] = {}
+
+    def acceptance(self, overrides: Sequence[str] = ()) -> Policy:
+        """The acceptance policy with ``key=value`` overrides; raises ConfigError."""
+        try:
+            return Policy.from_mapping(self.policy).with_overrides(overrides)
+        except PolicyError as error:
+            raise ConfigError(str(error)) from error
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
+    """The configuration from a file (``kernelwright.toml`` here when ``path`` is None and it exists) with overrides.
+
+    Overrides are nested mappings; None values are ignored. Raises ConfigError.
+    """
+    values: dict[str, Any] = {}
+    file = path or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
+    if file is not None:
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the configuration {file} cannot be read: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"the configuration {file} is not TOML: {error}") from error
+    _merge(values, overrides)
+    try:
+        # TOML has arrays where the model has tuples; strictness is for the scalars.
+        return Config.model_validate(_tuples(values))
+    except ValidationError as error:
+        raise ConfigError(_explain(error, str(file) if file else "the command line")) from error
+
+
+def _merge(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    for key, value in overrides.items():
+        if isinstance(value, Mapping):
+            inner = values.setdefault(key, {})
+            if isinstance(inner, dict):
+                _merge(inner, value)
+        elif value is not None:
+            values[key] = value
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    listed = {key: tuple(value) for key, value in values.items() if key in ("kernels", "kernel_files") and isinstance(value, list)}
+    numbers = values.get("budgets")
+    if isinstance(numbers, dict) and isinstance(numbers.get("minutes"), int) and not isinstance(numbers["minutes"], bool):
+        listed["budgets"] = {**numbers, "minutes": float(numbers["minutes"])}
+    return {**values, **listed}
+
+
+def _explain(error: ValidationError, where: str) -> str:
+    lines = []
+    for item in error.errors(include_url=False):
+        key = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key.split(".")[-1], _known_keys(), n=1)
+            lines.append(f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        else:
+            lines.append(f"{key}: {item['msg'].lower()}, got {item['input']!r}")
+    return f"in {where}: " + "; ".join(lines)
+
+
+def _known_keys() -> list[str]:
+    keys: list[str] = []
+    for model in (Config, Budgets, Targets, CpuSettings):
+        keys.extend(model.model_fields)
+    return keys

@@ -1,0 +1,96 @@
+"""The result of a run as plain data: what ``run``, ``status`` and ``runs`` print."""
+
+from __future__ import annotations
+
+from math import exp, fsum, log
+from typing import Any
+
+from ..base import aggregate_id
+from ..log import EventLog
+from ..run import RunResumed, RunStarted, RunStopped
+from .run import RunView
+from .tree import TreeView
+
+
+def speedup(tree: TreeView) -> tuple[float | None, float | None, float | None]:
+    """The speedup over the baseline and its interval.
+
+    From the direct comparison of the best with the baseline where there is one; before that the product of the claimed
+    gains, whose interval combines the half widths of the log gains in quadrature.
+    """
+    if tree.anchor is not None and tree.anchor.best == tree.best:
+        return tree.anchor.ratio, tree.anchor.ratio_low, tree.anchor.ratio_high
+    if tree.baseline is None or not tree.designs[tree.baseline].passed("oracle"):
+        return None, None, None
+    total = fsum(log(each.gain) for each in tree.lineage)
+    below = fsum(log(each.gain / each.gain_low) ** 2 for each in tree.lineage) ** 0.5
+    above = fsum(log(each.gain_high / each.gain) ** 2 for each in tree.lineage) ** 0.5
+    return exp(total), exp(total - below), exp(total + above)
+
+
+def baseline_seconds(tree: TreeView) -> float | None:
+    """Seconds of one call of the baseline: from its latest readings."""
+    if tree.anchor is not None and tree.anchor.anchor == tree.baseline:
+        return tree.anchor.anchor_seconds
+    return None if tree.baseline is None else tree.seconds_of.get(tree.baseline)
+
+
+def kernel_summary(tree: TreeView) -> dict[str, Any]:
+    """One row of the result table."""
+    ratio, low, high = speedup(tree)
+    anchored = tree.anchor is not None and tree.anchor.best == tree.best
+    best_seconds = tree.anchor.best_seconds if anchored and tree.anchor is not None else tree.best_seconds
+    floor = tree.floor.seconds if tree.floor is not None else None
+    return {
+        "name": tree.kernel,
+        "baseline_seconds": baseline_seconds(tree),
+        "best_seconds": best_seconds,
+        "floor_seconds": floor,
+        "speedup": ratio,
+        "speedup_low": low,
+        "speedup_high": high,
+        "floor_ratio": best_seconds / floor if best_seconds and floor else None,
+        "best_design": tree.best,
+        "alarm": tree.anchor.reason if tree.anchor is not None and tree.anchor.alarm else None,
+        "refused": tree.refused,
+        "designs": dict(tree.counts),
+    }
+
+
+def run_summary(view: RunView) -> dict[str, Any]:
+    """The result of a run so far, as one JSON-ready object. Unknown numbers are None, never zero."""
+    kernels = [kernel_summary(tree) for tree in view.trees.values()]
+    ratios = [kernel["speedup"] for kernel in kernels if kernel["refused"] is None]
+    whole = bool(ratios) and all(ratio is not None for ratio in ratios)
+    candidates = sum(kernel["designs"]["proposed"] for kernel in kernels)
+    return {
+        "run": view.name,
+        "state": view.state,
+        "started": view.started_at,
+        "elapsed_seconds": round(view.elapsed_seconds, 3),
+        "geomean_speedup": exp(fsum(map(log, ratios)) / len(ratios)) if whole else None,
+        "kernels": kernels,
+        "device_seconds": view.device_seconds,
+        "overhead_seconds_per_candidate": view.overhead_seconds / candidates if candidates else None,
+    }
+
+
+def list_runs(log: EventLog) -> list[dict[str, Any]]:
+    """All runs of a store, newest first."""
+    runs: dict[Any, dict[str, Any]] = {}
+    topics = (RunStarted.TOPIC, RunResumed.TOPIC, RunStopped.TOPIC)
+    for recorded in log.stream_topics(topics):
+        event = recorded.event
+        if isinstance(event, RunStarted):
+            runs[aggregate_id("run", event.run)] = {
+                "run": event.run,
+                "state": "running",
+                "target": event.target,
+                "kernels": list(event.kernels),
+                "started": event.at.isoformat(timespec="seconds"),
+            }
+        elif isinstance(event, RunResumed):
+            runs[event.originator_id]["state"] = "running"
+        elif isinstance(event, RunStopped):
+            runs[event.originator_id]["state"] = event.reason
+    return list(reversed(runs.values()))

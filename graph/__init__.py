@@ -1,0 +1,1 @@
+"""The LangGraph machine: a pure router over the folded log, steps with effects, and the runner."""

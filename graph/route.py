@@ -1,0 +1,114 @@
+"""The router: a pure function from the folded run to the next step. No clock, no device, no randomness.
+
+Time enters through the log alone: the run's age is that of its latest event.
+"""
+
+from __future__ import annotations
+
+from math import inf, log, sqrt
+
+from ..acceptance.policy import Policy
+from ..acceptance.sequential import decide
+from ..events.views.run import RunView
+from ..events.views.tree import DECIDING, DesignView, TreeView
+from .step import Step
+
+CLOSING_SECONDS = 12.0
+"""Kept back for each kernel at the end: its last floor, the recheck of its best on unseen seeds, the anchor."""
+RECALIBRATE_RATIO = 1.5
+"""A best this many times faster than the design that the noise was calibrated with is calibrated itself."""
+PATIENCE = 4
+"""How many designs without a gain make a kernel count as a little stuck."""
+
+
+def route(view: RunView, policy: Policy) -> Step:
+    """The next step of a run."""
+    if view.toolchain is None or view.observations < view.starts:
+        return Step("observe", turn=view.starts)
+    if view.finished("probe") < 1:
+        return Step("probe")
+    trees = [tree for tree in view.trees.values() if tree.refused is None]
+    for tree in trees:
+        step = _prepare(view, tree)
+        if step is not None:
+            return step
+    for tree in trees:
+        if tree.working is not None:
+            return _advance(view, tree, tree.designs[tree.working], policy)
+    if searching(view):
+        candidates = [tree for tree in trees if not tree.exhausted]
+        tree = max(candidates, key=promise)
+        return Step("propose", tree.kernel, turn=len(tree.designs))
+    for tree in trees:
+        step = _close(view, tree)
+        if step is not None:
+            return step
+    return Step("finish", turn=view.starts)
+
+
+def searching(view: RunView) -> bool:
+    """Whether there is time and something left to search."""
+    trees = [tree for tree in view.trees.values() if tree.refused is None]
+    reserve = min(CLOSING_SECONDS * len(trees), 0.25 * view.minutes * 60)
+    return view.elapsed_seconds < view.minutes * 60 - reserve and any(not tree.exhausted for tree in trees)
+
+
+def promise(tree: TreeView) -> float:
+    """How much a kernel is worth another design: its distance from the floor, less when it has long been stuck."""
+    ratio = tree.floor_ratio
+    distance = inf if ratio is None else max(log(ratio), 0.01)
+    return distance / sqrt(1 + tree.fruitless / PATIENCE)
+
+
+def _prepare(view: RunView, tree: TreeView) -> Step | None:
+    """What a kernel needs before it can be searched: admission, a verified baseline, its floor, its noise."""
+    kernel = tree.kernel
+    if tree.started is None:
+        return Step("admit", kernel)
+    if tree.baseline is None:
+        return Step("baseline", kernel)
+    baseline = tree.designs[tree.baseline]
+    if not baseline.passed("build"):
+        return Step("build", kernel, baseline.id)
+    if not baseline.passed("oracle"):
+        return Step("verify", kernel, baseline.id)
+    if tree.floor is None:
+        return Step("floor", kernel)
+    if tree.noise is None or tree.noise.refused or _outgrown(tree):
+        return Step("calibrate", kernel, turn=view.finished("calibrate", kernel))
+    return None
+
+
+def _outgrown(tree: TreeView) -> bool:
+    """Whether the best has become so much faster that what one reading is has to be chosen anew."""
+    if tree.noise is None or tree.best_seconds is None or tree.working is not None:
+        return False
+    return tree.noise.design != tree.best and tree.noise.seconds > RECALIBRATE_RATIO * tree.best_seconds
+
+
+def _advance(view: RunView, tree: TreeView, design: DesignView, policy: Policy) -> Step:
+    """The next step of a design that is being worked on: checks in rising order of cost, then the comparison."""
+    kernel, name, best = tree.kernel, design.id, tree.best or ""
+    for check, step in (("review", "review"), ("build", "build"), ("oracle", "verify"), ("screen", "screen")):
+        if not design.passed(check):
+            return Step(step, kernel, name)  # type: ignore[arg-type]  # the four are step names
+    if design.verdict is not None and design.verdict.against == best:
+        if not design.evidence(("confirm",), best):
+            return Step("confirm", kernel, name)
+        return Step("accept", kernel, name)
+    if decide(policy, design.scales(DECIDING, best), design.differences(DECIDING, best)).verdict == "continue":
+        return Step("compare", kernel, name, turn=len(design.evidence(("decide",), best)))
+    return Step("judge", kernel, name)
+
+
+def _close(view: RunView, tree: TreeView) -> Step | None:
+    """What a kernel gets at the end: its floor again, what was accepted on unseen seeds, its best against the baseline."""
+    kernel, best = tree.kernel, tree.best or ""
+    for accepted in tree.lineage:
+        if not tree.designs[accepted.design].passed("recheck"):
+            return Step("recheck", kernel, accepted.design)
+    if tree.floor_with_best != best:
+        return Step("floor", kernel, turn=tree.floors)
+    if tree.anchor is None or tree.anchor.best != best:
+        return Step("anchor", kernel, best, turn=view.finished("anchor", kernel))
+    return None

@@ -1,0 +1,53 @@
+"""A step: what the machine does next, named by what it does to what."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ..events.base import canonical
+
+StepName = Literal[
+    "observe",
+    "probe",
+    "admit",
+    "baseline",
+    "build",
+    "verify",
+    "floor",
+    "calibrate",
+    "propose",
+    "review",
+    "screen",
+    "compare",
+    "judge",
+    "confirm",
+    "accept",
+    "recheck",
+    "anchor",
+    "finish",
+]
+STEP_NAMES: tuple[str, ...] = get_args(StepName)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. ``turn`` tells repeated steps on the same subject apart; it is counted from the log."""
+
+    name: StepName
+    kernel: str = ""
+    design: str = ""
+    turn: int = 0
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """On what it works, for the event of its start."""
+        subject = {"kernel": self.kernel, "design": self.design}
+        return {name: value for name, value in subject.items() if value}
+
+    @property
+    def key(self) -> str:
+        """The identity of the effect (16 hex digits): equal for every attempt at the same step."""
+        text = canonical([self.name, self.kernel, self.design, self.turn])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,79 @@
+"""The end of a run: what was accepted is checked once more, and the best is compared with where it all began."""
+
+from __future__ import annotations
+
+from ...acceptance.alarm import check_anchor
+from ...acceptance.estimate import Gain, hodges_lehmann
+from ...acceptance.sequential import log_ratio
+from ...events.tree import AnchorCompared
+from ...hardware.outcome import Outcome
+from ..step import Step
+from ..workbench import Workbench
+from .compare import read_pairs
+
+
+def recheck(wb: Workbench, step: Step) -> str:
+    """Run an accepted design on seeds that it has not seen; one that fails loses its place."""
+    bench = wb.bench(step.kernel)
+    built = wb.build(step.kernel, step.design)
+    with wb.timed("values"):
+        report = bench.verify(built, wb.secret("recheck", step.kernel, step.design, wb.context.attempt))
+    tree = wb.trees[step.kernel]
+    tree.check(
+        wb.context,
+        design=step.design,
+        check="recheck",
+        outcome=report.outcome,
+        reason=report.reason,
+        seconds=report.seconds,
+        details=dict(report.details),
+        artifact=built.artifact,
+    )
+    if not report.ok:
+        tree.revoke(wb.context, step.design, f"{report.outcome} on unseen seeds: {report.reason}")
+    return report.outcome
+
+
+def anchor(wb: Workbench, step: Step) -> str:
+    """Compare the best with the baseline directly, and the measured gain with the product of the claims."""
+    view = wb.view.trees[step.kernel]
+    best, baseline = view.best or "", view.baseline or ""
+    if best == baseline:
+        return "nothing-accepted"
+    taken = read_pairs(wb, step, "anchor", baseline, best, wb.policy.anchor_pairs, step.turn)
+    if taken.outcome is not Outcome.OK:
+        return taken.outcome
+    differences = [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
+    measured = hodges_lehmann(differences, wb.policy.anchor_confidence)
+    claims = [
+        Gain(each.gain, each.gain_low, each.gain_high, wb.policy.confirm_pairs, each.confidence) for each in view.lineage
+    ]
+    finding = check_anchor(claims, measured)
+    wb.trees[step.kernel].note(
+        wb.context,
+        AnchorCompared,
+        best=best,
+        anchor=baseline,
+        ratio=measured.ratio,
+        ratio_low=measured.low,
+        ratio_high=measured.high,
+        claimed=finding.claimed.ratio,
+        best_seconds=_median([pair.candidate_seconds for pair in taken.pairs]),
+        anchor_seconds=_median([pair.best_seconds for pair in taken.pairs]),
+        alarm=finding.alarm,
+        reason=finding.reason,
+        evidence=(wb.trees[step.kernel].latest_evidence,),
+    )
+    return "alarm" if finding.alarm else "ok"
+
+
+def finish(wb: Workbench, _step: Step) -> str:
+    """End the run."""
+    wb.run.stop(wb.context, "finished")
+    return "finished"
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

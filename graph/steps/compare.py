@@ -1,0 +1,192 @@
+"""Readings of a candidate and the best in pairs, and the decisions that follow from them alone."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Literal
+
+import numpy as np
+
+from ...acceptance.estimate import hodges_lehmann
+from ...acceptance.screens import plainly_slower, suspicion
+from ...acceptance.sequential import decide, log_ratio
+from ...events.tree import Purpose
+from ...events.views.tree import DECIDING
+from ...hardware.outcome import Outcome
+from ...hardware.target import Pairs, TargetError
+from ..step import Step
+from ..workbench import SessionKey, Workbench
+
+PAIRS_PER_LOOK = 5
+"""Pairs taken in one step. The test looks after each of them; fewer would spend the time on handing over."""
+
+
+def read_pairs(
+    wb: Workbench,
+    step: Step,
+    purpose: Purpose,
+    best: str,
+    candidate: str,
+    pairs: int,
+    turn: int,
+    *,
+    calls: int | None = None,
+) -> Pairs:
+    """Take pairs in random order and record them. ``turn`` counts readings of this kind for the order and the session;
+    ``calls`` is how many calls make a reading, as calibrated unless given. Raises TargetError when the device is gone.
+    """
+    noise = wb.view.trees[step.kernel].noise
+    scale = noise.scale if noise is not None else 0.0
+    calls = calls or (noise.calls if noise is not None else 1)
+    looks = max(1, wb.policy.pairs_per_process // PAIRS_PER_LOOK)
+    key = SessionKey(step.kernel, best, candidate, f"{_PROCESSES_FOR[purpose]}-{turn // looks}")
+    coins = np.random.default_rng(wb.secret("orders", purpose, step.kernel, best, candidate, turn))
+    orders: list[Literal["BC", "CB"]] = ["BC" if coin else "CB" for coin in coins.integers(0, 2, pairs)]
+    session = wb.session(key)
+    with wb.timed("device"):
+        taken = session.read(orders, calls)
+    if taken.outcome is Outcome.NO_DEVICE:
+        raise TargetError(f"the device gave no reading: {taken.reason}")
+    record_pairs(wb, step, purpose, best, candidate, calls, scale, turn, orders, taken)
+    return taken
+
+
+def record_pairs(
+    wb: Workbench,
+    step: Step,
+    purpose: Purpose,
+    best: str,
+    candidate: str,
+    calls: int,
+    scale: float,
+    turn: int,
+    orders: list[Literal["BC", "CB"]],
+    taken: Pairs,
+) -> None:
+    """Record what was read, complete pairs only, with the artifacts that were loaded."""
+    wb.trees[step.kernel].read(
+        wb.context,
+        purpose=purpose,
+        best=best,
+        candidate=candidate,
+        best_artifact=wb.build(step.kernel, best).artifact or "",
+        candidate_artifact=wb.build(step.kernel, candidate).artifact or "",
+        calls=calls,
+        scale=scale,
+        turn=turn,
+        orders=tuple(pair.order for pair in taken.pairs),
+        best_seconds=tuple(pair.best_seconds for pair in taken.pairs),
+        candidate_seconds=tuple(pair.candidate_seconds for pair in taken.pairs),
+        outcome=taken.outcome,
+        reason=taken.reason,
+        blamed=taken.blamed,
+        device_seconds=taken.device_seconds,
+    )
+    if taken.outcome is not Outcome.OK:
+        wb.close_session()
+        _blame(wb, step, best, candidate, taken)
+
+
+def _blame(wb: Workbench, step: Step, best: str, candidate: str, taken: Pairs) -> None:
+    """A design that failed in a timed call is out; if it was the best, its acceptance is taken back."""
+    tree, view = wb.trees[step.kernel], wb.view.trees[step.kernel]
+    failed = best if taken.blamed == "best" else candidate
+    reason = f"in a timed call: {taken.reason}"
+    if taken.blamed == "best" and best == view.baseline:
+        raise TargetError(f"the baseline of {step.kernel} failed {reason}")
+    tree.check(
+        wb.context, design=failed, check="timed", outcome=taken.outcome, reason=reason, seconds=0.0, details={}
+    )
+    if view.designs[failed].accepted is not None:
+        tree.revoke(wb.context, failed, reason)
+
+
+def screen(wb: Workbench, step: Step) -> str:
+    """A short look at the device: drop what is plainly slower, hold what is faster than the floor allows."""
+    view = wb.view.trees[step.kernel]
+    best = view.best or ""
+    taken = read_pairs(wb, step, "screen", best, step.design, wb.policy.probe_pairs, 0)
+    if taken.outcome is not Outcome.OK:
+        return taken.outcome
+    differences = [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
+    slowest = max(pair.candidate_seconds for pair in taken.pairs)
+    floor = view.floor.seconds if view.floor is not None else None
+    suspicious = suspicion(wb.policy, min(pair.best_seconds for pair in taken.pairs), slowest, floor)
+    outcome, reason = Outcome.OK, ""
+    if plainly_slower(wb.policy, differences):
+        least = exp(-max(differences))
+        outcome, reason = Outcome.TOO_SLOW, f"{least:.2f}x the time of {best} or more in each of {len(taken.pairs)} pairs"
+    elif suspicious is not None:
+        outcome, reason = Outcome.SUSPECT, suspicious
+    wb.trees[step.kernel].check(
+        wb.context,
+        design=step.design,
+        check="screen",
+        outcome=outcome,
+        reason=reason,
+        seconds=taken.device_seconds,
+        details={"pairs": len(taken.pairs)},
+    )
+    return outcome
+
+
+def compare(wb: Workbench, step: Step) -> str:
+    """Take the next pairs of a comparison."""
+    view = wb.view.trees[step.kernel]
+    best = view.best or ""
+    had = len(view.designs[step.design].differences(DECIDING, best))
+    pairs = max(1, min(PAIRS_PER_LOOK, wb.policy.pair_cap - had))
+    return read_pairs(wb, step, "decide", best, step.design, pairs, step.turn).outcome
+
+
+def judge(wb: Workbench, step: Step) -> str:
+    """Apply the policy to the recorded pairs."""
+    view = wb.view.trees[step.kernel]
+    best, design = view.best or "", view.designs[step.design]
+    assert view.noise is not None, "calibrated before any comparison"  # noqa: S101  the router's order
+    decision = decide(wb.policy, design.scales(DECIDING, best), design.differences(DECIDING, best))
+    verdict = "undecided" if decision.verdict == "continue" else decision.verdict
+    wb.trees[step.kernel].judge(
+        wb.context,
+        design=step.design,
+        against=best,
+        verdict=verdict,
+        outcome=Outcome.OK,
+        reason=decision.reason,
+        pairs=decision.pairs,
+        e_accept=decision.e_accept[-1] if decision.e_accept else 1.0,
+        e_futile=decision.e_futile[-1] if decision.e_futile else 1.0,
+        scale=view.noise.scale,
+        policy=wb.policy.digest,
+        thresholds=wb.policy.as_dict(),
+        evidence=tuple(reading.ref for reading in design.evidence(DECIDING, best)),
+    )
+    return verdict
+
+
+def confirm(wb: Workbench, step: Step) -> str:
+    """Read fresh pairs, in fresh processes, that took no part in the decision."""
+    best = wb.view.trees[step.kernel].best or ""
+    return read_pairs(wb, step, "confirm", best, step.design, wb.policy.confirm_pairs, step.turn).outcome
+
+
+def accept(wb: Workbench, step: Step) -> str:
+    """Make the design the best, with the gain of the fresh pairs."""
+    view = wb.view.trees[step.kernel]
+    best, design = view.best or "", view.designs[step.design]
+    gain = hodges_lehmann(design.differences(("confirm",), best), wb.policy.confidence)
+    wb.trees[step.kernel].accept(
+        wb.context,
+        design=step.design,
+        over=best,
+        gain=gain.ratio,
+        gain_low=gain.low,
+        gain_high=gain.high,
+        confidence=gain.confidence,
+        evidence=tuple(reading.ref for reading in design.evidence(("confirm",), best)),
+    )
+    return "ok"
+
+
+_PROCESSES_FOR = {"calibrate": "calibrate", "screen": "decide", "decide": "decide", "confirm": "confirm", "anchor": "anchor"}
+"""Screening and the first look share their processes; confirming and anchoring have fresh ones."""

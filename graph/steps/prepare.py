@@ -1,0 +1,111 @@
+"""What comes before the search: the toolchain, the chip, and for each kernel its baseline, its floor and its noise."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ...events.base import canonical
+from ...events.tree import FloorMeasured, NoiseCalibrated, TreeRefused
+from ...hardware.outcome import Outcome
+from ...hardware.target import Toolchain
+from ...kernels.admission import SpecRefused, admit
+from ...kernels.spec import KernelSpec
+from ..step import Step
+from ..workbench import Workbench
+from .propose import register
+
+
+def observe(wb: Workbench, _step: Step) -> str:
+    """Note what is installed; parts that differ from the last observation are named."""
+    now = wb.target.toolchain()
+    before = wb.view.toolchain
+    changed = now.changed(Toolchain(before.parts)) if before is not None else ()
+    wb.run.observe(wb.context, now.fingerprint, dict(now.parts), changed)
+    return "changed" if changed else "ok"
+
+
+def probe(wb: Workbench, _step: Step) -> str:
+    """Measure the chip."""
+    with wb.timed("device"):
+        probes = wb.target.probes()
+    assert wb.view.started is not None  # noqa: S101  a run is started before any step
+    for each in probes:
+        wb.knowledge.measured(
+            wb.context,
+            target=wb.target.name,
+            run=wb.view.name,
+            name=each.name,
+            question=each.question,
+            value=each.value,
+            unit=each.unit,
+            spread=each.spread,
+            repeats=each.repeats,
+            conditions=dict(each.conditions),
+        )
+    return "ok"
+
+
+def spec_digest(spec: KernelSpec) -> str:
+    """A digest (16 hex digits) of what a spec says: names, arguments, dimensions, tolerance."""
+    text = canonical(
+        {
+            "name": spec.name,
+            "dimensions": dict(spec.dimensions),
+            "arguments": [[a.name, a.dtype, list(a.shape), a.direction, a.role] for a in spec.arguments],
+            "tolerance": [spec.tolerance.absolute, spec.tolerance.relative],
+            "families": list(spec.families),
+        }
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def admit_kernel(wb: Workbench, step: Step) -> str:
+    """Enter a kernel into the run, unless its reference could not tell a right kernel from an empty one."""
+    spec, tree = wb.specs[step.kernel], wb.trees[step.kernel]
+    tree.start(
+        wb.context,
+        run=wb.view.name,
+        kernel=step.kernel,
+        spec=spec_digest(spec),
+        dimensions=dict(spec.dimensions),
+        streamed_bytes=spec.streamed_bytes,
+    )
+    try:
+        with wb.timed("values"):
+            admit(spec)
+    except SpecRefused as refusal:
+        tree.note(wb.context, TreeRefused, reason=str(refusal))
+        return "refused"
+    return "ok"
+
+
+def register_baseline(wb: Workbench, step: Step) -> str:
+    """Register the source to start from."""
+    register(
+        wb,
+        step.kernel,
+        parent=None,
+        kind="baseline",
+        by="spec",
+        title="the kernel's baseline",
+        rationale="what a competent person writes before tuning",
+        levers={},
+        source=wb.target.baseline(wb.specs[step.kernel]),
+    )
+    return "ok"
+
+
+def floor(wb: Workbench, step: Step) -> str:
+    """Measure how long it takes just to move the kernel's weights."""
+    bench = wb.bench(step.kernel)
+    with wb.timed("device"):
+        measured = bench.floor_seconds()
+    wb.trees[step.kernel].note(
+        wb.context,
+        FloorMeasured,
+        seconds=measured.value,
+        spread_seconds=measured.spread,
+        repeats=measured.repeats,
+        conditions=dict(measured.conditions),
+    )
+    return "ok"

@@ -1,0 +1,167 @@
+"""Asking the specialists: proposals are registered before any work on them starts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+
+from ...agents.port import NothingLeft, ProposeTask, Tried
+from ...events.base import canonical
+from ...events.tree import SearchExhausted
+from ...events.views.tree import DECIDING, DesignView, TreeView
+from ...hardware.outcome import Outcome
+from ..step import Step
+from ..workbench import Workbench
+
+
+def normalized_digest(source: str) -> str:
+    """The digest (sha256 hex) of a C-like source without comments and with runs of space as one: near-copies agree."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", source, flags=re.DOTALL)
+    return hashlib.sha256(re.sub(r"\s+", " ", text).strip().encode()).hexdigest()
+
+
+def log_gain(design: DesignView) -> tuple[str | None, float | None, int]:
+    """Against which best a design was read last, the median of its log ratios there, and how many pairs that rests on."""
+    if not design.readings:
+        return None, None, 0
+    against = design.readings[-1].best
+    differences = design.differences(DECIDING, against)
+    if not differences:
+        return against, None, 0
+    ordered = sorted(differences)
+    return against, ordered[len(ordered) // 2], len(ordered)
+
+
+def tried(design: DesignView) -> Tried:
+    """A design as a specialist is told of it."""
+    against, gain, pairs = log_gain(design)
+    proposed = design.proposed
+    return Tried(
+        id=design.id,
+        parent=proposed.parent,
+        kind=proposed.kind,
+        by=proposed.by,
+        title=proposed.title,
+        levers=proposed.levers,
+        outcome=design.outcome,
+        verdict="accepted" if design.accepted else design.verdict.verdict if design.verdict else None,
+        against=against,
+        log_gain=gain,
+        pairs=pairs,
+    )
+
+
+def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
+    """What a specialist is asked, made from views alone."""
+    tree: TreeView = wb.view.trees[kernel]
+    spec = wb.specs[kernel]
+    best = tree.best or ""
+    return ProposeTask(
+        kernel=spec.name,
+        target=wb.target.name,
+        contract=wb.target.contract(spec),
+        macros=dict(wb.target.macros()),
+        dimensions=dict(spec.dimensions),
+        as_of=wb.view.position,
+        turn=turn,
+        seed=wb.view.started.seed if wb.view.started else 0,
+        best=best,
+        best_seconds=tree.best_seconds,
+        floor_seconds=tree.floor.seconds if tree.floor else None,
+        probes={name: probe.value for name, probe in wb.known.probes.items()},
+        tried=tuple(tried(design) for design in tree.designs.values()),
+        best_source=wb.source(kernel, best),
+    )
+
+
+def propose(wb: Workbench, step: Step) -> str:
+    """Ask for the next design and register it, or note that nothing is left."""
+    task = propose_task(wb, step.kernel, step.turn)
+    begun = time.perf_counter()
+    answer = wb.specialist.propose(task)
+    seconds = time.perf_counter() - begun
+    nothing = isinstance(answer, NothingLeft)
+    wb.run.answered(
+        wb.context,
+        role="architect" if nothing else answer.role,
+        specialist=wb.specialist.name,
+        request=wb.log.blobs.put(canonical(task.model_dump(mode="json"))),
+        answer=wb.log.blobs.put(canonical(answer.model_dump(mode="json"))),
+        outcome="nothing-left" if nothing else "ok",
+        seconds=seconds,
+    )
+    tree = wb.trees[step.kernel]
+    if isinstance(answer, NothingLeft):
+        tree.note(wb.context, SearchExhausted, reason=answer.reason)
+        return "nothing-left"
+    register(
+        wb,
+        step.kernel,
+        parent=answer.parent,
+        kind=answer.kind,
+        by=f"{wb.specialist.name}/{answer.role}",
+        title=answer.title,
+        rationale=answer.rationale,
+        levers=dict(answer.levers),
+        source=answer.source,
+    )
+    return "ok"
+
+
+def register(
+    wb: Workbench,
+    kernel: str,
+    *,
+    parent: str | None,
+    kind: str,
+    by: str,
+    title: str,
+    rationale: str,
+    levers: dict[str, str | int],
+    source: str,
+) -> str:
+    """Record a proposal with the next free name; returns that name."""
+    name = f"d{len(wb.view.trees[kernel].designs):04d}"
+    wb.trees[kernel].propose(
+        wb.context,
+        design=name,
+        parent=parent,
+        kind=kind,
+        by=by,
+        title=title,
+        rationale=rationale,
+        levers=levers,
+        source=wb.log.blobs.put(source),
+        normalized=normalized_digest(source),
+    )
+    return name
+
+
+def review(wb: Workbench, step: Step) -> str:
+    """The Reviewer's cheap veto: the contract's rules, and a source that was tried before."""
+    tree = wb.view.trees[step.kernel]
+    design = tree.designs[step.design]
+    begun = time.perf_counter()
+    report = wb.target.review(wb.specs[step.kernel], wb.source(step.kernel, step.design))
+    outcome, reason, details = report.outcome, report.reason, dict(report.details)
+    twin = next(
+        (
+            other.id
+            for other in tree.designs.values()
+            if other.id != design.id and other.proposed.normalized == design.proposed.normalized
+        ),
+        None,
+    )
+    if report.ok and twin is not None:
+        outcome, reason = Outcome.DUPLICATE, f"the same source as {twin}"
+    wb.trees[step.kernel].check(
+        wb.context,
+        design=step.design,
+        check="review",
+        outcome=outcome,
+        reason=reason,
+        seconds=time.perf_counter() - begun,
+        details=details,
+    )
+    return outcome
