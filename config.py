@@ -98,9 +98,17 @@ def _merge(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    listed = {key: tuple(value) for key, value in values.items() if key in ("kernels", "kernel_files") and isinstance(value, list)}
+    listed: dict[str, Any] = {
+        key: tuple(value)
+        for key, value in values.items()
+        if key in ("kernels", "kernel_files") and isinstance(value, list)
+    }
     numbers = values.get("budgets")
-    if isinstance(numbers, dict) and isinstance(numbers.get("minutes"), int) and not isinstance(numbers["minutes"], bool):
+    if (
+        isinstance(numbers, dict)
+        and isinstance(numbers.get("minutes"), int)
+        and not isinstance(numbers["minutes"], bool)
+    ):
         listed["budgets"] = {**numbers, "minutes": float(numbers["minutes"])}
     return {**values, **listed}
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ..agents.playbook.specialist import Playbook
 from ..agents.port import Specialist
@@ -65,7 +64,7 @@ def remember_kernel_files(log: EventLog, settings: Config) -> dict[str, str]:
 
 def assemble_recorded(log: EventLog, view: RunView, *, as_json: bool) -> tuple[Config, Parts]:
     """The settings and parts of a recorded run, kernel files included."""
-    assert view.started is not None  # noqa: S101  a folded run has its start
+    assert view.started is not None
     recorded = dict(view.started.config)
     sources: dict[str, str] = recorded.pop("kernel_sources", {})
     with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:

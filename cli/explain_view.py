@@ -26,8 +26,12 @@ def plot_line(ratio: float, reach: float) -> str:
 
 def print_explanation(console: Console, data: dict[str, Any]) -> None:
     """Print what the log says of a design."""
-    console.print(f"[bold]{data['kernel']}/{data['design']}[/bold] {escape(data['title'])} - [bold]{data['status']}[/bold]")
-    console.print(f"proposed by {data['by']} on {data['proposed_at']}, from {data['parent'] or 'nothing'}: {escape(data['why'])}")
+    console.print(
+        f"[bold]{data['kernel']}/{data['design']}[/bold] {escape(data['title'])} - [bold]{data['status']}[/bold]"
+    )
+    console.print(
+        f"proposed by {data['by']} on {data['proposed_at']}, from {data['parent'] or 'nothing'}: {escape(data['why'])}"
+    )
     if data["levers"]:
         console.print("levers: " + ", ".join(f"{k}={v}" for k, v in data["levers"].items()), highlight=False)
     identity = data["identity"]
@@ -36,14 +40,18 @@ def print_explanation(console: Console, data: dict[str, Any]) -> None:
         f" -> loaded {', '.join(each[:12] for each in identity['loaded']) or '-'}; toolchain {data['toolchain'] or '-'}"
     )
     for check in data["checks"]:
-        console.print(f"check {check['check']}: {check['outcome']} in {check['seconds']:.2f} s {escape(check['reason'])}")
+        console.print(
+            f"check {check['check']}: {check['outcome']} in {check['seconds']:.2f} s {escape(check['reason'])}"
+        )
         if check["output"] and check["outcome"] != "ok":
             console.print(escape(check["output"]), highlight=False)
     for reading in data["readings"]:
         _print_reading(console, reading)
     verdict = data["verdict"]
     if verdict is not None:
-        console.print(f"verdict against {verdict['against']}: [bold]{verdict['verdict']}[/bold]: {escape(verdict['reason'])}")
+        console.print(
+            f"verdict against {verdict['against']}: [bold]{verdict['verdict']}[/bold]: {escape(verdict['reason'])}"
+        )
         path = " ".join(f"{e:.3g}" for e in verdict["e_accept"])
         console.print(f"E after each pair: {path} (policy {verdict['policy']})", highlight=False)
     accepted = data["accepted"]

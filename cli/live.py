@@ -25,7 +25,17 @@ LINE_EVERY_SECONDS = 10.0
 def progress_table(view: RunView, step: Step | None) -> Group:
     """What is going on, what is best so far, how far from the floor, and what it has cost."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("kernel", "best", "speedup", "to floor", "proposed", "screened", "accepted", "rejected", "undecided"):
+    for heading in (
+        "kernel",
+        "best",
+        "speedup",
+        "to floor",
+        "proposed",
+        "screened",
+        "accepted",
+        "rejected",
+        "undecided",
+    ):
         table.add_column(heading, justify="left" if heading == "kernel" else "right")
     for tree in view.trees.values():
         row = kernel_summary(tree)
@@ -78,7 +88,10 @@ class Lines:
         """Write a line when something was accepted or refused, or when the last one is old."""
         if step is None or not outcome:
             return
-        notable = (step.name in ("accept", "anchor", "calibrate") and outcome == "ok") or outcome in ("refused", "alarm")
+        notable = (step.name in ("accept", "anchor", "calibrate") and outcome == "ok") or outcome in (
+            "refused",
+            "alarm",
+        )
         now = time.monotonic()
         if not notable and now - self._last < LINE_EVERY_SECONDS:
             return

@@ -13,7 +13,17 @@ from .output import counts_text, ratio_text, seconds_text
 def result_table(summary: dict[str, Any]) -> Table:
     """One row for each kernel."""
     table = Table(title=f"run {summary['run']} ({summary['state']})", title_justify="left")
-    for heading in ("kernel", "baseline", "best", "speedup", "to floor", "proposed", "screened out", "compared", "accepted"):
+    for heading in (
+        "kernel",
+        "baseline",
+        "best",
+        "speedup",
+        "to floor",
+        "proposed",
+        "screened out",
+        "compared",
+        "accepted",
+    ):
         table.add_column(heading, justify="left" if heading in ("kernel", "screened out") else "right", overflow="fold")
     for kernel in summary["kernels"]:
         designs = kernel["designs"]

@@ -38,8 +38,12 @@ def run(
         str | None, typer.Option("--store", envvar="KERNELWRIGHT_STORE", help="The log: a file path or sqlite:///path.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the search; what is measured stays random.")] = None,
-    policy: Annotated[list[str] | None, typer.Option(help="Acceptance threshold key=value; may be given again.")] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="A TOML file; kernelwright.toml here by default.")] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Acceptance threshold key=value; may be given again.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="A TOML file; kernelwright.toml here by default.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Optimize kernels on a target; every step is recorded, so the run can be resumed, audited and judged again."""
@@ -56,8 +60,8 @@ def run(
         thresholds = settings.acceptance(policy or ())
     except ConfigError as error:
         fail(str(error), as_json=as_json)
-    from ..graph.runner import Plan, start_run
     from .. import __version__
+    from ..graph.runner import Plan, start_run
     from .assemble import assemble, new_run_name, remember_kernel_files
 
     parts = assemble(settings, as_json=as_json)
@@ -119,10 +123,13 @@ def submit(
         find_tree(view, kernel, as_json=as_json)
         from .assemble import assemble_recorded, run_lock
 
-        settings, parts = assemble_recorded(log, view, as_json=as_json)
+        _, parts = assemble_recorded(log, view, as_json=as_json)
         from ..graph.runner import submit_design, workbench
 
-        with run_lock(log, run, as_json=as_json), workbench(log, run, parts.target, parts.specs, parts.specialist) as wb:
+        with (
+            run_lock(log, run, as_json=as_json),
+            workbench(log, run, parts.target, parts.specs, parts.specialist) as wb,
+        ):
             from .live import progress
 
             with explained(as_json=as_json), interruptible(), progress(Console(stderr=True), quiet=as_json) as observer:

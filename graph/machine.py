@@ -56,7 +56,7 @@ def perform(wb: Workbench, step: Step, effect: Effect) -> str:
 def machine(wb: Workbench) -> Callable[[Step], str]:
     """The compiled graph over a workbench, as a function from a step to its outcome."""
 
-    def node(name: str) -> Callable[[MachineState], dict[str, str]]:
+    def node(name: str) -> Any:  # LangGraph's own node types are private, and no public one fits
         def run(state: MachineState) -> dict[str, str]:
             return {"outcome": perform(wb, state["step"], EFFECTS[name])}
 

@@ -34,7 +34,7 @@ def route(view: RunView, policy: Policy) -> Step:
             return step
     for tree in trees:
         if tree.working is not None:
-            return _advance(view, tree, tree.designs[tree.working], policy)
+            return _advance(tree, tree.designs[tree.working], policy)
     if searching(view):
         candidates = [tree for tree in trees if not tree.exhausted]
         tree = max(candidates, key=promise)
@@ -86,7 +86,7 @@ def _outgrown(tree: TreeView) -> bool:
     return tree.noise.design != tree.best and tree.noise.seconds > RECALIBRATE_RATIO * tree.best_seconds
 
 
-def _advance(view: RunView, tree: TreeView, design: DesignView, policy: Policy) -> Step:
+def _advance(tree: TreeView, design: DesignView, policy: Policy) -> Step:
     """The next step of a design that is being worked on: checks in rising order of cost, then the comparison."""
     kernel, name, best = tree.kernel, design.id, tree.best or ""
     for check, step in (("review", "review"), ("build", "build"), ("oracle", "verify"), ("screen", "screen")):

@@ -68,7 +68,7 @@ def workbench(
 ) -> Iterator[Workbench]:
     """Fold a run and set up what its steps need; everything is closed at the end."""
     view = load_run(log, run)
-    assert view.started is not None  # noqa: S101  load_run has found its start
+    assert view.started is not None
     known = load_knowledge(log, target.name)
     wb = Workbench(
         log=log,

@@ -23,7 +23,6 @@ from ..tree import (
     TreeStarted,
 )
 
-
 DECIDING = ("screen", "decide")
 """What a verdict rests on: the short probe's pairs open the comparison. Confirming pairs never take part."""
 

@@ -31,4 +31,4 @@ EFFECTS: Mapping[str, Effect] = {
     "anchor": close.anchor,
     "finish": close.finish,
 }
-assert tuple(EFFECTS) and set(EFFECTS) == set(STEP_NAMES), "every step name has its effect, and no other"  # noqa: S101  an import-time check of a table
+assert set(EFFECTS) == set(STEP_NAMES), "every step name has its effect, and no other"

@@ -7,13 +7,12 @@ import numpy as np
 from ...acceptance.calibration import MIN_PAIRS, SameReadings, calibrate
 from ...acceptance.sequential import log_ratio
 from ...events.tree import NoiseCalibrated, TreeRefused
-from ...events.views.tree import TreeView
 from ...hardware.outcome import Outcome
 from ..step import Step
 from ..workbench import Workbench
 from .compare import read_pairs
 
-CALLS = (1, 4, 16, 32)
+CALLS = (1, 4, 16)
 """Numbers of calls that a reading may consist of."""
 LONGEST_READING_SECONDS = 0.05
 KINDS = 3
@@ -61,7 +60,6 @@ def calibrate_noise(wb: Workbench, step: Step) -> str:
     if found.refused and view.refused_calibrations + 1 >= TRIES:
         tree.note(wb.context, TreeRefused, reason=f"the device cannot tell two designs apart: {found.reason}")
     return "refused" if found.refused else "ok"
-
 
 
 def _first_seconds(wb: Workbench, step: Step, best: str) -> float:

@@ -46,7 +46,8 @@ def anchor(wb: Workbench, step: Step) -> str:
     differences = [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
     measured = hodges_lehmann(differences, wb.policy.anchor_confidence)
     claims = [
-        Gain(each.gain, each.gain_low, each.gain_high, wb.policy.confirm_pairs, each.confidence) for each in view.lineage
+        Gain(each.gain, each.gain_low, each.gain_high, wb.policy.confirm_pairs, each.confidence)
+        for each in view.lineage
     ]
     finding = check_anchor(claims, measured)
     wb.trees[step.kernel].note(

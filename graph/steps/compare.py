@@ -47,7 +47,7 @@ def read_pairs(
         taken = session.read(orders, calls)
     if taken.outcome is Outcome.NO_DEVICE:
         raise TargetError(f"the device gave no reading: {taken.reason}")
-    record_pairs(wb, step, purpose, best, candidate, calls, scale, turn, orders, taken)
+    record_pairs(wb, step, purpose, best, candidate, calls, scale, turn, taken)
     return taken
 
 
@@ -60,7 +60,6 @@ def record_pairs(
     calls: int,
     scale: float,
     turn: int,
-    orders: list[Literal["BC", "CB"]],
     taken: Pairs,
 ) -> None:
     """Record what was read, complete pairs only, with the artifacts that were loaded."""
@@ -94,9 +93,7 @@ def _blame(wb: Workbench, step: Step, best: str, candidate: str, taken: Pairs) -
     reason = f"in a timed call: {taken.reason}"
     if taken.blamed == "best" and best == view.baseline:
         raise TargetError(f"the baseline of {step.kernel} failed {reason}")
-    tree.check(
-        wb.context, design=failed, check="timed", outcome=taken.outcome, reason=reason, seconds=0.0, details={}
-    )
+    tree.check(wb.context, design=failed, check="timed", outcome=taken.outcome, reason=reason, seconds=0.0, details={})
     if view.designs[failed].accepted is not None:
         tree.revoke(wb.context, failed, reason)
 
@@ -115,7 +112,10 @@ def screen(wb: Workbench, step: Step) -> str:
     outcome, reason = Outcome.OK, ""
     if plainly_slower(wb.policy, differences):
         least = exp(-max(differences))
-        outcome, reason = Outcome.TOO_SLOW, f"{least:.2f}x the time of {best} or more in each of {len(taken.pairs)} pairs"
+        outcome, reason = (
+            Outcome.TOO_SLOW,
+            f"{least:.2f}x the time of {best} or more in each of {len(taken.pairs)} pairs",
+        )
     elif suspicious is not None:
         outcome, reason = Outcome.SUSPECT, suspicious
     wb.trees[step.kernel].check(
@@ -143,7 +143,7 @@ def judge(wb: Workbench, step: Step) -> str:
     """Apply the policy to the recorded pairs."""
     view = wb.view.trees[step.kernel]
     best, design = view.best or "", view.designs[step.design]
-    assert view.noise is not None, "calibrated before any comparison"  # noqa: S101  the router's order
+    assert view.noise is not None, "calibrated before any comparison"
     decision = decide(wb.policy, design.scales(DECIDING, best), design.differences(DECIDING, best))
     verdict = "undecided" if decision.verdict == "continue" else decision.verdict
     wb.trees[step.kernel].judge(
@@ -188,5 +188,11 @@ def accept(wb: Workbench, step: Step) -> str:
     return "ok"
 
 
-_PROCESSES_FOR = {"calibrate": "calibrate", "screen": "decide", "decide": "decide", "confirm": "confirm", "anchor": "anchor"}
+_PROCESSES_FOR = {
+    "calibrate": "calibrate",
+    "screen": "decide",
+    "decide": "decide",
+    "confirm": "confirm",
+    "anchor": "anchor",
+}
 """Screening and the first look share their processes; confirming and anchoring have fresh ones."""

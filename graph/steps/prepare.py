@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from ...events.base import canonical
-from ...events.tree import FloorMeasured, NoiseCalibrated, TreeRefused
-from ...hardware.outcome import Outcome
+from ...events.tree import FloorMeasured, TreeRefused
 from ...hardware.target import Toolchain
 from ...kernels.admission import SpecRefused, admit
 from ...kernels.spec import KernelSpec
@@ -28,7 +27,7 @@ def probe(wb: Workbench, _step: Step) -> str:
     """Measure the chip."""
     with wb.timed("device"):
         probes = wb.target.probes()
-    assert wb.view.started is not None  # noqa: S101  a run is started before any step
+    assert wb.view.started is not None
     for each in probes:
         wb.knowledge.measured(
             wb.context,

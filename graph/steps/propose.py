@@ -81,14 +81,13 @@ def propose(wb: Workbench, step: Step) -> str:
     begun = time.perf_counter()
     answer = wb.specialist.propose(task)
     seconds = time.perf_counter() - begun
-    nothing = isinstance(answer, NothingLeft)
     wb.run.answered(
         wb.context,
-        role="architect" if nothing else answer.role,
+        role="architect" if isinstance(answer, NothingLeft) else answer.role,
         specialist=wb.specialist.name,
         request=wb.log.blobs.put(canonical(task.model_dump(mode="json"))),
         answer=wb.log.blobs.put(canonical(answer.model_dump(mode="json"))),
-        outcome="nothing-left" if nothing else "ok",
+        outcome="nothing-left" if isinstance(answer, NothingLeft) else "ok",
         seconds=seconds,
     )
     tree = wb.trees[step.kernel]

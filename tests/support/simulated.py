@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-
 from kernelwright.agents.port import NothingLeft, Proposal, ProposeTask
 from kernelwright.hardware.outcome import Outcome
 from kernelwright.hardware.target import Build, CheckReport, Pair, Pairs, Probe, Toolchain
