@@ -1,0 +1,148 @@
+"""Is a design right? Fresh inputs of every family, several placements, and the same bits when asked again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels.oracle import Prediction, judge
+from ...kernels.spec import Array, Inputs, KernelSpec
+from ..outcome import Outcome
+from ..target import Build, CheckReport
+from .faults import ending, load_outcome
+from .loading import Loader
+from .placed import POISONS, Buffers, outputs_only, raw
+from .protocol import Status
+from .workers import Conductor, LoadError, Worker
+
+SEEDS = 2
+"""How often every family is drawn."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the checks of one call say: ``ok``, or an outcome and its reason. ``worst_ratio``: error over bound."""
+
+    outcome: Outcome
+    reason: str
+    worst_ratio: float = 0.0
+
+
+def poisoned(spec: KernelSpec, prediction: Prediction, outputs: Inputs, poison: int) -> str:
+    """The name of an ``out`` argument that still holds nothing but poison somewhere it should not; empty when none does."""
+    for argument in spec.outputs:
+        if argument.direction == "out":
+            written = np.ascontiguousarray(outputs[argument.name][prediction.regions[argument.name]])
+            items = written.reshape(-1).view(np.uint8).reshape(-1, argument.storage.itemsize)
+            if argument.storage.kind != "i" and argument.storage.itemsize > 1 and (items == poison).all(axis=1).any():
+                return argument.name
+    return ""
+
+
+def check_call(
+    spec: KernelSpec, buffers: Buffers, slot: int, prediction: Prediction, before: Inputs, poison: int
+) -> Verdict:
+    """Everything that one call must have left behind in its slot."""
+    name = buffers.modified_input(slot, before)
+    if name:
+        return Verdict(Outcome.INPUT_MODIFIED, f"{name} was changed")
+    name = buffers.spilled(slot)
+    if name:
+        return Verdict(Outcome.OUT_OF_BOUNDS, f"memory beside {name} was written")
+    outputs = buffers.outputs(slot)
+    name = poisoned(spec, prediction, outputs, poison)
+    if name:
+        return Verdict(Outcome.WRONG_VALUE, f"{name} was not written completely")
+    found = judge(spec, prediction, before, outputs)
+    if found.ok:
+        return Verdict(Outcome.OK, "", found.worst_ratio)
+    where = f"{found.argument}[{', '.join(map(str, found.index))}]"
+    text = f"{where} is {found.got:.6g}, expected {found.expected:.6g} within {found.bound:.3g}: {found.reason}"
+    return Verdict(Outcome(found.kind), text, found.worst_ratio)
+
+
+@dataclass
+class Verifier:
+    """Runs the checks on six slots of its own."""
+
+    loader: Loader
+    conductor: Conductor
+    buffers: Buffers
+    call_seconds: float
+
+    def run(self, build: Build, seed: int, number: int) -> CheckReport:
+        """Verify one design on inputs drawn from ``seed``, in place ``number`` of the conductor."""
+        start = time.perf_counter()
+        spec = self.loader.spec
+        rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+        unset = outputs_only(spec)
+        cases: list[tuple[str, int, dict[str, Array]]] = []
+        for turn in range(SEEDS):
+            for index, family in enumerate(spec.families):
+                drawn = {n: v for n, v in spec.draw_activations(rng, family).items() if n not in unset}
+                cases.append((family, (index + turn) % len(self.buffers.slots), drawn))
+        calls = [(self.buffers.slots[slot].copy, inputs) for _, slot, inputs in cases]
+        predictions = self.loader.weights.reference.predict(calls)
+        drawn_seconds = time.perf_counter() - start
+        try:
+            worker = self.loader.load(self.loader.design(build), self.buffers)
+        except LoadError as failure:
+            return CheckReport(load_outcome(failure), str(failure), time.perf_counter() - start)
+        try:
+            self.conductor.add(number, worker)
+            report = self._cases(worker, number, cases, predictions)
+        finally:
+            self.conductor.drop(number)
+            worker.close()
+            self.buffers.clean_slack()
+        details = {**report.details, "reference_seconds": drawn_seconds}
+        return CheckReport(report.outcome, report.reason, time.perf_counter() - start, details)
+
+    def _cases(
+        self,
+        worker: Worker,
+        number: int,
+        cases: Sequence[tuple[str, int, dict[str, Array]]],
+        predictions: Sequence[Prediction],
+    ) -> CheckReport:
+        worst = 0.0
+        spec = self.loader.spec
+        for case, prediction in zip(cases, predictions, strict=True):
+            family, slot, inputs = case
+            for again, poison in enumerate(POISONS):
+                self.buffers.write(slot, inputs, poison=poison)
+                verdict = self._call(worker, number, slot)
+                if verdict is None:
+                    verdict = check_call(spec, self.buffers, slot, prediction, inputs, poison)
+                if verdict.outcome is not Outcome.OK:
+                    where = f"family {family}, {'second' if again else 'first'} call: "
+                    return CheckReport(
+                        verdict.outcome, where + verdict.reason, 0.0, {"worst_ratio": verdict.worst_ratio}
+                    )
+                worst = max(worst, verdict.worst_ratio)
+                bits = {n: raw(v) for n, v in self.buffers.outputs(slot).items()} if again else None
+                if bits is None:
+                    first = self.buffers.raw_outputs(slot)
+                elif any(bits[n].tobytes() != first[n] for n in bits):
+                    reason = f"family {family}: two calls with the same inputs gave other bits"
+                    return CheckReport(Outcome.NOT_REPEATABLE, reason, 0.0, {"worst_ratio": worst})
+        return CheckReport(Outcome.OK, "right on every family", 0.0, {"worst_ratio": worst, "calls": 2 * len(cases)})
+
+    def _call(self, worker: Worker, number: int, slot: int) -> Verdict | None:
+        reading = self.conductor.read(number, slot, 0, 1, self.call_seconds)
+        if reading.status is not Status.OK:
+            found = ending(reading, worker, self.loader.weights.places, self.buffers.slots, self.call_seconds)
+            return Verdict(*found)
+        return side_effect(worker, reading.threads, self.loader.threads)
+
+
+def side_effect(worker: Worker, threads: int, expected_threads: int) -> Verdict | None:
+    """Whether a batch left its process changed."""
+    if worker.control().changed:
+        return Verdict(Outcome.SIDE_EFFECT, "the floating-point control state was left changed")
+    if threads > expected_threads:
+        return Verdict(Outcome.SIDE_EFFECT, f"{threads} threads were left; there may be {expected_threads}")
+    return None
