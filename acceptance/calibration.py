@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .bets import EProcess, components
 from .estimate import core_scale
 from .policy import Policy
 from .power import minimum_detectable_gain
-from .sequential import EProcess, components
+from .sequential import groups
 from .simulation import Floats, outcomes
 
 MIN_PAIRS = 8
@@ -30,8 +31,8 @@ class SameReadings:
     """A/A pairs taken in one way.
 
     ``calls``: consecutive calls in one reading. ``differences``: log ratio of each pair. ``device_seconds``: device
-    time of all of them. ``summary``: how a reading sums up its calls. ``processes``: which process each pair came from
-    (any labels); empty when each pair stands for itself.
+    time of all of them. ``summary``: how a reading sums up its calls. ``processes``: which process each pair came
+    from, as :func:`~.sequential.decide` takes them, equally many from each; empty when each pair stands for itself.
     """
 
     calls: int
@@ -85,7 +86,7 @@ def calibrate(
     Refused: when the pairs of identical designs lean to one side (two-sided e-value at least ``policy.calibration_e``;
     a sound device is refused with probability at most its inverse), or when even the best kind's minimum detectable
     gain exceeds ``policy.max_detectable_gain``. Raises ValueError without readings, or with fewer than
-    :data:`MIN_PAIRS` pairs of a kind, or with labels that do not match the pairs.
+    :data:`MIN_PAIRS` pairs of a kind, or with process labels that do not fit.
     """
     if not readings:
         raise ValueError("readings: expected one kind of reading or more")
@@ -129,40 +130,42 @@ def _choice(policy: Policy, kind: SameReadings, effect: float, rng: np.random.Ge
             f"readings of {kind.calls} calls: expected at least {MIN_PAIRS} finite log ratios, got {count}"
         )
     scale = float(core_scale(kind.differences))
-    equal = _redrawn(kind, policy.pair_cap, rng)
-    found = outcomes(policy, scale, equal + math.log1p(effect))
+    values = np.asarray([[kind.differences[index] for index in group] for group in _groups(kind)])
+    equal = _redrawn(values, policy.pair_cap, rng)
+    size = values.shape[1]
+    found = outcomes(policy, scale, equal + math.log1p(effect), group=size)
     seconds = kind.device_seconds / count
     return ReadingChoice(
         calls=kind.calls,
         summary=kind.summary,
         pairs=count,
         scale=scale,
-        minimum_detectable_gain=minimum_detectable_gain(policy, scale, equal),
+        minimum_detectable_gain=minimum_detectable_gain(policy, scale, equal, group=size),
         power=float(found.accepted.mean()),
         device_seconds_per_pair=seconds,
         device_seconds_to_detect=seconds * float(found.pairs.mean()),
     )
 
 
-def _redrawn(kind: SameReadings, pairs: int, rng: np.random.Generator) -> Floats:
-    """Sequences of equal candidates, shape (sequences, pairs): processes drawn with replacement, signs at random.
+def _groups(kind: SameReadings) -> list[list[int]]:
+    """Indices of the pairs of each process."""
+    found = groups(len(kind.differences), kind.processes)
+    if len({len(group) for group in found}) > 1:
+        raise ValueError(f"readings of {kind.calls} calls: expected as many pairs from one process as from another")
+    return found
 
-    Pairs of one process keep their common sign, since what placement did to one of them it did to all.
+
+def _redrawn(values: Floats, pairs: int, rng: np.random.Generator) -> Floats:
+    """Comparisons of equal candidates, shape (sequences, pairs), drawn from ``values``, shape (processes, pairs of
+    each).
+
+    Processes are drawn with replacement and with a random sign, the same for all pairs of one process, since what
+    placement did to one of them it did to all.
     """
-    labels = kind.processes or tuple(range(len(kind.differences)))
-    if len(labels) != len(kind.differences):
-        raise ValueError(f"processes: expected one label for each of {len(kind.differences)} pairs, got {len(labels)}")
-    values = np.asarray(kind.differences)
-    groups = [values[np.asarray(labels) == label] for label in sorted(set(labels))]
-    out = np.empty((_SEQUENCES, pairs))
-    for row in out:
-        filled = 0
-        while filled < pairs:
-            group = groups[rng.integers(len(groups))] * (1.0 if rng.random() < 0.5 else -1.0)
-            taken = min(group.size, pairs - filled)
-            row[filled : filled + taken] = group[:taken]
-            filled += taken
-    return out
+    processes, size = values.shape
+    shape = (_SEQUENCES, -(-pairs // size))
+    drawn = values[rng.integers(processes, size=shape)] * np.where(rng.random(shape) < 0.5, 1.0, -1.0)[:, :, None]
+    return drawn.reshape(_SEQUENCES, -1)[:, :pairs]
 
 
 def _e_same(policy: Policy, readings: Sequence[SameReadings], choices: Sequence[ReadingChoice]) -> float:
@@ -174,7 +177,9 @@ def _e_same(policy: Policy, readings: Sequence[SameReadings], choices: Sequence[
     first, second = EProcess(parts, 0.0), EProcess(parts, 0.0)
     largest = 1.0
     for kind, choice in zip(readings, choices, strict=True):
-        for difference in kind.differences:
-            both = (first.add(difference, choice.scale) + second.add(-difference, choice.scale)) / 2
-            largest = max(largest, both)
+        for group in _groups(kind):
+            values = [kind.differences[index] for index in group]
+            one_way = first.add(values, choice.scale)
+            other_way = second.add([-value for value in values], choice.scale)
+            largest = max(largest, (one_way + other_way) / 2)
     return largest

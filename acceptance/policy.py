@@ -53,14 +53,15 @@ class Policy:
     sign allows for readings that point the wrong way."""
     tail_scale: float = 5.0
     """Half width at half maximum of the tail (a Cauchy density), in multiples of the core's scale."""
-    idle_weight: float = 0.4
+    idle_weight: float = 0.3
     """Share (0 to below 1) of the initial stake that never bets: the weight given beforehand to "no better"."""
-    confirm_pairs: int = 12
+    confirm_pairs: int = 16
     """Fresh pairs after an acceptance, from which alone the gain is estimated."""
     confidence: float = 0.95
     """Two-sided confidence of the interval of a gain."""
-    pairs_per_process: int = 8
-    """Pairs read from one pair of processes before fresh ones (new placement of code and buffers) replace them."""
+    pairs_per_process: int = 1
+    """Pairs read from one pair of processes before fresh ones (new placement of code and buffers) replace them. Above
+    1 the pairs of a process count as one bet, so that a verdict takes more of them."""
     anchor_every: int = 10
     """Acceptances between two comparisons of the champion with its anchors."""
     anchor_pairs: int = 24

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,18 +48,19 @@ def power(
 ) -> Power:
     """Simulate comparisons of candidates that are faster by ``effect`` (fraction), and of equal ones.
 
-    ``sigma`` is the standard deviation of the log of one run; ``noise`` gives the rest of the noise (its own sigma is
-    replaced), by default 5 % of runs 10 % slower and a drifting level. Raises ValueError when sigma or effect is not
-    positive.
+    Pairs come in groups of ``policy.pairs_per_process``. ``sigma`` is the standard deviation of the log of one run;
+    ``noise`` gives the rest of the noise (its own sigma is replaced), by default 5 % of runs 10 % slower and a
+    drifting level. Raises ValueError when sigma or effect is not positive.
     """
     if not (0 < sigma < math.inf and 0 < effect < math.inf):
         raise ValueError(f"sigma and effect: expected positive numbers, got {sigma!r} and {effect!r}")
     base = noise or NoiseModel()
-    model = NoiseModel(sigma, base.outlier_share, base.outlier_size, base.walk, base.trend)
-    scales = core_scale(model.draw_pairs(0.0, sequences, CALIBRATION_PAIRS, rng))
-    better = outcomes(policy, scales, model.draw_pairs(effect, sequences, policy.pair_cap, rng))
-    pairs = model.draw_pairs(0.0, sequences, policy.pair_cap, rng)
-    equal = outcomes(policy, scales, pairs)
+    model, group = replace(base, sigma=sigma), policy.pairs_per_process
+    scales = core_scale(model.draw_pairs(0.0, sequences, CALIBRATION_PAIRS, rng, group=group))
+    faster = model.draw_pairs(effect, sequences, policy.pair_cap, rng, group=group)
+    better = outcomes(policy, scales, faster, group=group)
+    pairs = model.draw_pairs(0.0, sequences, policy.pair_cap, rng, group=group)
+    equal = outcomes(policy, scales, pairs, group=group)
     few = min(sequences, 1000)
     return Power(
         sigma=sigma,
@@ -70,19 +71,20 @@ def power(
         false_acceptance=float(equal.accepted.mean()),
         mean_pairs_better=float(better.pairs.mean()),
         mean_pairs_equal=float(equal.pairs.mean()),
-        minimum_detectable_gain=minimum_detectable_gain(policy, scales[:few], pairs[:few]),
+        minimum_detectable_gain=minimum_detectable_gain(policy, scales[:few], pairs[:few], group=group),
     )
 
 
-def minimum_detectable_gain(policy: Policy, scale: float | Floats, equal_pairs: Floats) -> float:
+def minimum_detectable_gain(policy: Policy, scale: float | Floats, equal_pairs: Floats, *, group: int = 1) -> float:
     """Smallest gain (fraction) that ``policy`` accepts with probability ``policy.detect_power``.
 
     ``equal_pairs``: log ratios of identical designs, shape (sequences, pairs), to which gains are added; the cap is
-    their number of pairs. Found by bisection to 2 % of its value; infinite when a gain of 100 % is not enough.
+    their number of pairs. ``group``: pairs that each pair of processes gives. Found by bisection to 2 % of its value;
+    infinite when a gain of 100 % is not enough.
     """
 
     def detects(gain: float) -> bool:
-        found = outcomes(policy, scale, equal_pairs + math.log1p(gain)).accepted.mean()
+        found = outcomes(policy, scale, equal_pairs + math.log1p(gain), group=group).accepted.mean()
         return float(found) >= policy.detect_power
 
     low, high = 1e-4, 1.0

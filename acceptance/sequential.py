@@ -1,32 +1,13 @@
-"""The sequential test: paired log ratios in, a verdict out, and E may be looked at after every pair.
+"""The sequential test: paired log ratios in, a verdict out.
 
-Per pair, ``d = log(seconds of the best / seconds of the candidate)``. Which of the two runs first is a fresh coin flip.
-If the candidate is no different, the coin alone says which of the two readings carries which label, so given the past
-and ``|d|`` both signs of ``d`` are equally likely, whatever the drift, the tails or the scale of the noise.
-
-A *component* k is a density f_k (normal core plus Cauchy tail, centred at a shift). Its factor for a pair is
-``2 f_k(d) / (f_k(d) + f_k(-d))``. The factors of d and -d sum to 2, so a factor has mean 1 given the past and ``|d|``,
-and the running product E_k is a non-negative martingale that starts at 1. So is the weighted mean
-``E = idle + sum_k weight_k E_k``, the weights and idle summing to 1. One more component bets on the sign of d alone:
-the others' densities say little about a gain far beyond all their shifts. By Ville's inequality (1939)
-``P(E ever >= 100) <= 1/100``: the bound holds under continuous peeking, optional stopping, and when a paused comparison
-is taken up again.
-
-A mean of products, not a product of means: averaging the densities inside each pair's factor is as valid, yet it never
-learns which shift and scale fit, and it was measured to need more pairs and to miss some 2 % gains (see
-``benchmarks/acceptance``).
-
-A candidate that is slower is covered too when the noise of d is symmetric and unimodal: the factor minus 1 is an odd
-function g of d, non-negative for d > 0, and with p the density of the noise and a > 0 the slowdown,
-``E[g(d)] = integral over y > 0 of g(y) (p(y + a) - p(y - a)) <= 0``. The mirrored test against "gain >= futile_gain" is
-the same construction on ``log(1 + futile_gain) - d``, with the same reasoning for gains above it.
+Accepted when the e-process of :mod:`.bets` reaches ``accept_e``; rejected when the mirrored one, the same construction
+on ``log(1 + futile_gain) - d``, reaches ``futile_e`` against "the gain is at least ``futile_gain``"; undecided when
+the cap is reached. E may be looked at after every pair (after every process's group of pairs, where pairs are
+grouped).
 
 E is never reset: evidence of one candidate against one best, artifacts and toolchain equal, is a single sequence,
 however many sessions it took. The scale may change between pairs (a new calibration) as long as it was fixed before
 the pair was read.
-
-Sources: Ville 1939 (maximal inequality); Ramdas, Gruenwald, Vovk and Shafer 2023, "Game-theoretic statistics and safe
-anytime-valid inference" (betting; tests of symmetry).
 """
 
 from __future__ import annotations
@@ -34,8 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
+from .bets import EProcess, components
 from .policy import Policy
 
 Verdict = Literal["accepted", "rejected", "undecided", "continue"]
@@ -54,62 +37,11 @@ def log_ratio(best_seconds: float, candidate_seconds: float) -> float:
 
 
 @dataclass(frozen=True)
-class Component:
-    """One density that the test bets on: ``shift`` is a log ratio, ``scale`` a multiple of the calibrated scale."""
-
-    shift: float
-    scale: float
-    tail_weight: float
-    tail_scale: float
-
-    def density(self, difference: float, scale: float) -> float:
-        """Density at ``difference`` (log ratio), up to a constant factor, for a calibrated ``scale`` (same unit)."""
-        core = self.scale * scale
-        tail = self.tail_scale * core
-        offset = difference - self.shift
-        normal = math.exp(-0.5 * (offset / core) ** 2) / (core * math.sqrt(2 * math.pi))
-        cauchy = tail / (math.pi * (offset * offset + tail * tail))
-        return (1 - self.tail_weight) * normal + self.tail_weight * cauchy
-
-    def factor(self, difference: float, scale: float) -> float:
-        """E-factor of one pair, between 0 and 2."""
-        toward, away = self.density(difference, scale), self.density(-difference, scale)
-        return 2 * toward / (toward + away)
-
-
-@dataclass(frozen=True)
-class BroadComponent:
-    """The density of a gain of any size: flat on either side of 0, half of ``tail_weight`` on the negative one."""
-
-    tail_weight: float
-
-    def factor(self, difference: float, scale: float) -> float:  # noqa: ARG002  # the signature of Component.factor
-        """E-factor of one pair: by the sign alone, 1 for no difference."""
-        if difference == 0:
-            return 1.0
-        return 2 - self.tail_weight if difference > 0 else self.tail_weight
-
-
-Bet = Component | BroadComponent
-
-
-def components(policy: Policy) -> tuple[tuple[float, Bet], ...]:
-    """Every component of a policy with its weight; the weights sum to 1. Shifts outermost, the broad one last."""
-    sized = [
-        Component(math.log1p(shift), scale, policy.tail_weight, policy.tail_scale)
-        for shift in policy.shifts
-        for scale in policy.scales
-    ]
-    weight = (1 - policy.broad_weight) / len(sized)
-    return (*((weight, part) for part in sized), (policy.broad_weight, BroadComponent(policy.tail_weight)))
-
-
-@dataclass(frozen=True)
 class Decision:
     """What a policy makes of a sequence of pairs.
 
-    ``pairs`` is how many were used; later ones, if any were given, played no part. The paths hold E after each of
-    them.
+    ``pairs`` is how many were used; later ones, if any were given, played no part. The paths hold E after each of them
+    (the pairs of one process's group all show E as it stood once the group was complete).
     """
 
     verdict: Verdict
@@ -119,29 +51,8 @@ class Decision:
     reason: str
 
 
-class EProcess:
-    """One e-process: the running log product of each component, and their weighted mean beside an idle stake."""
-
-    def __init__(self, parts: tuple[tuple[float, Bet], ...], idle_weight: float) -> None:
-        """Start at E = 1."""
-        self._weights = tuple(weight for weight, _ in parts)
-        self._parts = tuple(part for _, part in parts)
-        self._idle = idle_weight
-        self._logs = [0.0] * len(parts)
-
-    def add(self, difference: float, scale: float) -> float:
-        """Take in one pair (log ratio, and the calibrated scale before it was read); E after it."""
-        # Products are kept as logs: a long losing sequence would otherwise reach zero and never recover.
-        self._logs = [
-            log + math.log(part.factor(difference, scale)) for log, part in zip(self._logs, self._parts, strict=True)
-        ]
-        top = max(self._logs)
-        terms = (weight * math.exp(log - top) for weight, log in zip(self._weights, self._logs, strict=True))
-        return self._idle + (1 - self._idle) * math.exp(min(top, 600.0)) * math.fsum(terms)
-
-
 class Sequential:
-    """A comparison in progress. Feeding pairs one by one gives, bit for bit, what :func:`decide` gives for the list.
+    """A comparison in progress. Feeding pairs as they come gives, bit for bit, what :func:`decide` gives for the list.
 
     ``scale``: calibrated scale of one pair (log ratio, above 0). ``cap``: pairs after which the comparison pauses, the
     policy's unless given; a comparison that is taken up again has all its pairs fed in order under a higher cap.
@@ -174,18 +85,26 @@ class Sequential:
         return self._verdict
 
     def add(self, difference: float, scale: float | None = None) -> Verdict:
-        """Take in one pair's log ratio; ``scale`` replaces the calibrated one from this pair on.
+        """Take in one pair that stands for itself, as :meth:`add_group` does."""
+        return self.add_group((difference,), scale)
 
-        Raises ValueError when ``difference`` is not finite or a verdict was reached before.
+    def add_group(self, differences: Sequence[float], scale: float | None = None) -> Verdict:
+        """Take in all the pairs (log ratios) that one pair of processes gave.
+
+        ``scale`` replaces the calibrated one from here on. How many pairs a group gets must be settled before it is
+        read. Raises ValueError when there is no pair, one is not finite, or a verdict was reached before.
         """
         if self._verdict != "continue":
             raise ValueError(f"the comparison has ended ({self._verdict} after {self.pairs} pairs)")
-        if not math.isfinite(difference):
-            raise ValueError(f"difference: expected a finite log ratio, got {difference!r}")
+        if not differences or not all(math.isfinite(difference) for difference in differences):
+            raise ValueError(f"differences: expected one or more finite log ratios, got {list(differences)!r}")
         if scale is not None:
             self._scale = _checked_scale(scale)
-        self._e_accept.append(self._accept.add(difference, self._scale))
-        self._e_futile.append(self._futile.add(math.log1p(self.policy.futile_gain) - difference, self._scale))
+        target = math.log1p(self.policy.futile_gain)
+        e_accept = self._accept.add(differences, self._scale)
+        e_futile = self._futile.add([target - difference for difference in differences], self._scale)
+        self._e_accept += [e_accept] * len(differences)
+        self._e_futile += [e_futile] * len(differences)
         self._verdict = self._judged()
         return self._verdict
 
@@ -218,24 +137,50 @@ class Sequential:
 
 
 def decide(
-    policy: Policy, scale: float | Sequence[float], differences: Sequence[float], *, cap: int | None = None
+    policy: Policy,
+    scale: float | Sequence[float],
+    differences: Sequence[float],
+    *,
+    cap: int | None = None,
+    processes: Sequence[int] | None = None,
 ) -> Decision:
     """The verdict of ``policy`` on paired log ratios in the order in which they were read; a pure function.
 
     ``scale``: calibrated scale (log ratio) of the pairs, or one for each pair when calibrations changed in between.
-    ``cap``: see :class:`Sequential`. Pairs after the verdict are ignored.
-    Raises ValueError for a non-finite difference, a scale that is not positive, or scales that do not match the pairs.
+    ``cap``: see :class:`Sequential`. ``processes``: which pair of processes each pair came from (any numbers, those of
+    one process consecutive); without it each pair stands for itself. Pairs after the verdict are ignored.
+    Raises ValueError for a non-finite difference, a scale that is not positive, scales or labels that do not match the
+    pairs, a process that comes back, or a scale that changes within one process.
     """
-    if not isinstance(scale, (int, float)) and len(scale) != len(differences):
-        raise ValueError(f"scale: expected one for each of {len(differences)} pairs, got {len(scale)}")
-    scales = [float(scale)] * len(differences) if isinstance(scale, (int, float)) else list(scale)
-    if not scales:
-        return Sequential(policy, scale if isinstance(scale, (int, float)) else 1.0, cap).decision()
-    state = Sequential(policy, scales[0], cap)
-    for difference, of_pair in zip(differences, scales, strict=True):
-        if state.add(difference, of_pair) != "continue":
+    scales = each_scale(scale, len(differences))
+    state = Sequential(policy, scales[0] if scales else 1.0, cap)
+    for group in groups(len(differences), processes):
+        if len({scales[index] for index in group}) > 1:
+            raise ValueError("scale: expected one and the same within a process")
+        if state.add_group([differences[index] for index in group], scales[group[0]]) != "continue":
             break
     return state.decision()
+
+
+def groups(pairs: int, processes: Sequence[int] | None) -> list[list[int]]:
+    """Indices of the pairs of each process, in order; see :func:`decide` for ``processes`` and the errors raised."""
+    if not processes:
+        return [[index] for index in range(pairs)]
+    if len(processes) != pairs:
+        raise ValueError(f"processes: expected one label for each of {pairs} pairs, got {len(processes)}")
+    runs = [(label, list(indices)) for label, indices in groupby(range(pairs), key=lambda index: processes[index])]
+    if len({label for label, _ in runs}) < len(runs):
+        raise ValueError("processes: the pairs of one process must be consecutive")
+    return [indices for _, indices in runs]
+
+
+def each_scale(scale: float | Sequence[float], pairs: int) -> list[float]:
+    """One scale for each pair. Raises ValueError when a list of scales does not match the pairs."""
+    if isinstance(scale, (int, float)):
+        return [float(scale)] * pairs
+    if len(scale) != pairs:
+        raise ValueError(f"scale: expected one for each of {pairs} pairs, got {len(scale)}")
+    return [float(one) for one in scale]
 
 
 def _checked_scale(scale: float) -> float:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .bets import Component, components
 from .policy import Policy
-from .sequential import Component, components
 
 Floats = NDArray[np.float64]
 
 _BLOCK = 8
-"""Pairs that are evaluated before the sequences that have ended are left out."""
+"""About how many pairs are evaluated before the sequences that have ended are left out."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class NoiseModel:
 
     ``sigma``: standard deviation of the log of one run. ``outlier_share`` of the runs take ``outlier_size`` (fraction)
     longer. ``walk``: standard deviation of the level's random step from run to run. ``trend``: its steady step (log
-    ratio per run); with 0.0005 the device is 5 % slower after 100 runs.
+    ratio per run); with 0.0005 the device is 5 % slower after 100 runs. ``process``: standard deviation of what
+    placement does to a pair of processes (log ratio), the same for all pairs read from it.
     """
 
     sigma: float = 0.01
@@ -34,6 +35,7 @@ class NoiseModel:
     outlier_size: float = 0.10
     walk: float = 0.001
     trend: float = 0.0005
+    process: float = 0.0
 
     def draw_runs(self, sequences: int, runs: int, rng: np.random.Generator) -> Floats:
         """Log times of consecutive runs of one design: shape (sequences, runs)."""
@@ -43,11 +45,20 @@ class NoiseModel:
         times += np.cumsum(rng.normal(0.0, self.walk, shape), axis=1) + self.trend * np.arange(runs)
         return times
 
-    def draw_pairs(self, gain: float, sequences: int, pairs: int, rng: np.random.Generator) -> Floats:
-        """Log ratios of pairs in random order, the candidate faster by ``gain``: shape (sequences, pairs)."""
+    def draw_pairs(
+        self, gain: float, sequences: int, pairs: int, rng: np.random.Generator, *, group: int = 1
+    ) -> Floats:
+        """Log ratios of pairs in random order, the candidate faster by ``gain``: shape (sequences, pairs).
+
+        ``group``: pairs that each pair of processes gives.
+        """
         runs = self.draw_runs(sequences, 2 * pairs, rng)
         order = np.where(rng.random((sequences, pairs)) < 0.5, 1.0, -1.0)
-        return order * (runs[:, 0::2] - runs[:, 1::2]) + math.log1p(gain)
+        differences = order * (runs[:, 0::2] - runs[:, 1::2]) + math.log1p(gain)
+        if self.process:
+            placed = rng.normal(0.0, self.process, (sequences, -(-pairs // group)))
+            differences += np.repeat(placed, group, axis=1)[:, :pairs]
+        return differences
 
 
 @dataclass(frozen=True)
@@ -64,11 +75,14 @@ class Outcomes:
         return ~(self.accepted | self.rejected)
 
 
-def outcomes(policy: Policy, scale: float | Floats, differences: Floats, *, futility: bool = True) -> Outcomes:
+def outcomes(
+    policy: Policy, scale: float | Floats, differences: Floats, *, group: int = 1, futility: bool = True
+) -> Outcomes:
     """Verdicts of ``policy`` on every row of ``differences`` (log ratios, shape (sequences, pairs)).
 
     Decides as :func:`~.sequential.decide` does with a cap of ``differences.shape[1]`` pairs. ``scale``: one for all,
-    or shape (sequences,). ``futility=False`` leaves out the rejection, to see what acceptance alone does.
+    or shape (sequences,). ``group``: pairs that each pair of processes gives. ``futility=False`` leaves out the
+    rejection, to see what acceptance alone does.
     """
     sequences, pairs = differences.shape
     scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), (sequences,))
@@ -78,17 +92,19 @@ def outcomes(policy: Policy, scale: float | Floats, differences: Floats, *, futi
     width = len(components(policy))
     log_accept, log_futile = np.zeros((width, sequences, 1)), np.zeros((width, sequences, 1))
     target = math.log1p(policy.futile_gain)
-    for start in range(0, pairs, _BLOCK):
-        block = differences[live, start : start + _BLOCK]
-        count = np.arange(start, start + block.shape[1]) + 1
-        paths = log_accept[:, live] + _log_products(policy, scales[live], block)
+    step = group * max(1, _BLOCK // group)
+    for start in range(0, pairs, step):
+        block = differences[live, start : start + step]
+        # Pairs read once each group of the block is complete; the last group may be cut short by the end.
+        count = np.minimum(np.arange(start + group, start + block.shape[1] + group, group), pairs)
+        paths = log_accept[:, live] + _log_products(policy, scales[live], block, group)
         log_accept[:, live] = paths[:, :, -1:]
         allowed = count >= policy.min_pairs
         e_accept = policy.idle_weight + (1 - policy.idle_weight) * _mean(policy, paths)
         up = allowed & (e_accept >= policy.accept_e)
         down = np.zeros_like(up)
         if futility:
-            paths = log_futile[:, live] + _log_products(policy, scales[live], target - block)
+            paths = log_futile[:, live] + _log_products(policy, scales[live], target - block, group)
             log_futile[:, live] = paths[:, :, -1:]
             down = allowed & (_mean(policy, paths) >= policy.futile_e)
         ended = up | down
@@ -104,25 +120,27 @@ def outcomes(policy: Policy, scale: float | Floats, differences: Floats, *, futi
     return Outcomes(accepted, rejected, used)
 
 
-def _log_products(policy: Policy, scales: Floats, differences: Floats) -> Floats:
-    """Log of each component's running product within a block: shape (components, sequences, pairs)."""
-    out = np.empty((len(components(policy)), *differences.shape))
+def _log_products(policy: Policy, scales: Floats, differences: Floats, group: int) -> Floats:
+    """Log of each component's running product after each group: shape (components, sequences, groups)."""
+    starts = np.arange(0, differences.shape[1], group)
+    out = np.empty((len(components(policy)), differences.shape[0], starts.size))
     for index, (_, part) in enumerate(components(policy)):
-        if not isinstance(part, Component):
-            out[index] = np.log(1 + (1 - part.tail_weight) * np.sign(differences))
-            continue
-        core = (part.scale * scales)[:, None]
-        tail = part.tail_scale * core
-        densities = []
-        for offset in (differences - part.shift, -differences - part.shift):
-            normal = np.exp(-0.5 * (offset / core) ** 2) / (core * math.sqrt(2 * math.pi))
-            cauchy = tail / (math.pi * (offset * offset + tail * tail))
-            densities.append((1 - part.tail_weight) * normal + part.tail_weight * cauchy)
-        out[index] = np.log(2 * densities[0] / (densities[0] + densities[1]))
+        if isinstance(part, Component):
+            core = (part.scale * scales)[:, None]
+            tail = part.tail_scale * core
+            logs = []
+            for offset in (differences - part.shift, -differences - part.shift):
+                normal = np.exp(-0.5 * (offset / core) ** 2) / (core * math.sqrt(2 * math.pi))
+                cauchy = tail / (math.pi * (offset * offset + tail * tail))
+                logs.append(np.log((1 - part.tail_weight) * normal + part.tail_weight * cauchy))
+            evidence = logs[0] - logs[1]
+        else:
+            evidence = math.log((2 - part.tail_weight) / part.tail_weight) * np.sign(differences)
+        out[index] = math.log(2) - np.logaddexp(0.0, -np.add.reduceat(evidence, starts, axis=1))
     return np.cumsum(out, axis=2)
 
 
 def _mean(policy: Policy, logs: Floats) -> Floats:
-    """Weighted mean over components of the products whose logs are given: shape (sequences, pairs)."""
+    """Weighted mean over components of the products whose logs are given: shape (sequences, groups)."""
     weights = np.array([weight for weight, _ in components(policy)])
     return np.tensordot(weights, np.exp(np.minimum(logs, 600.0)), axes=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .policy import RULE, Policy
-from .sequential import decide
+from .sequential import decide, each_scale
 
 FinalVerdict = Literal["accepted", "rejected", "undecided", "held"]
 """``undecided``: no verdict within the pairs read so far. ``held``: there is no device evidence."""
@@ -28,6 +28,8 @@ class Judgement:
     """Ids of the pairs offered, in the order in which they were read."""
     scales: tuple[float, ...]
     """Calibrated scale (log ratio) of each pair offered."""
+    processes: tuple[int, ...]
+    """Which pair of processes each pair came from; empty when each stands for itself."""
     cap: int
     """Pairs after which the comparison pauses."""
     verdict: FinalVerdict
@@ -42,7 +44,7 @@ class Judgement:
     def as_dict(self) -> dict[str, Any]:
         """Plain data of JSON types."""
         values = dataclasses.asdict(self)
-        return {**values, "evidence": list(self.evidence), "scales": list(self.scales)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Judgement:
@@ -52,8 +54,8 @@ class Judgement:
             raise ValueError(f"judgement: missing or unknown fields {sorted(names ^ values.keys())}")
         if values["verdict"] not in get_args(FinalVerdict):
             raise ValueError(f"judgement: unknown verdict {values['verdict']!r}")
-        fields = {**values, "evidence": tuple(values["evidence"]), "scales": tuple(values["scales"])}
-        return cls(**fields)
+        lists = {key: tuple(values[key]) for key in ("evidence", "scales", "processes")}
+        return cls(**{**values, **lists})
 
 
 def judge(
@@ -63,26 +65,27 @@ def judge(
     differences: Sequence[float],
     *,
     cap: int | None = None,
+    processes: Sequence[int] | None = None,
 ) -> Judgement:
     """Decide on pairs (log ratios, in the order read) and say on what ground.
 
-    ``scale``: calibrated scale, one for all pairs or one for each. ``evidence``: id of each pair. Pairs that ran out
-    before any verdict, whatever the cap, leave it ``undecided``; none at all, ``held``. Raises ValueError as
+    ``scale``, ``cap`` and ``processes`` as in :func:`~.sequential.decide`. ``evidence``: id of each pair. Pairs that
+    ran out before any verdict, whatever the cap, leave it ``undecided``; none at all, ``held``. Raises ValueError as
     :func:`~.sequential.decide` does, and when the ids do not match the pairs.
     """
     if len(evidence) != len(differences):
         raise ValueError(f"evidence: expected one id for each of {len(differences)} pairs, got {len(evidence)}")
-    decision = decide(policy, scale, differences, cap=cap)
+    decision = decide(policy, scale, differences, cap=cap, processes=processes)
     limit = policy.pair_cap if cap is None else cap
     early: FinalVerdict = "undecided" if differences else "held"
     verdict = early if decision.verdict == "continue" else decision.verdict
-    scales = [float(scale)] * len(differences) if isinstance(scale, (int, float)) else list(scale)
     return Judgement(
         rule=RULE,
         policy=policy.digest,
         thresholds=policy.as_dict(),
         evidence=tuple(evidence),
-        scales=tuple(scales),
+        scales=tuple(each_scale(scale, len(differences))),
+        processes=tuple(processes or ()),
         cap=limit,
         verdict=verdict,
         pairs=decision.pairs,
@@ -106,4 +109,4 @@ def rejudge(recorded: Judgement, differences: Sequence[float], policy: Policy | 
     if policy is not None and policy != own:
         visits = max(1, round(recorded.cap / own.pair_cap))
         cap = visits * policy.pair_cap
-    return judge(policy or own, recorded.scales, recorded.evidence, differences, cap=cap)
+    return judge(policy or own, recorded.scales, recorded.evidence, differences, cap=cap, processes=recorded.processes)
