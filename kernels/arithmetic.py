@@ -21,7 +21,7 @@ EPSILON = 1e-6
 """Added to the mean square in every RMSNorm of the model."""
 
 _CHUNK_ROWS = 64
-"""Matrix rows converted to float64 at a time: 64 rows of 3840 are 2 MB, which stay in cache until they are multiplied."""
+"""Matrix rows widened to float64 at a time: 64 rows of 3840 are 2 MB, which stay in cache until they are multiplied."""
 
 
 def exact(values: Array) -> Float64:
@@ -73,7 +73,7 @@ def rotate(values: Float64, cosines: Float64, sines: Float64) -> Float64:
 
 
 def rope_tables(positions: int, width: int, theta: float) -> tuple[Float64, Float64]:
-    """Cosines and sines [positions, width], rounded to bf16: angle = position * theta**(-2i/width), repeated per half."""
+    """Cosines and sines [positions, width], rounded to bf16: angle = position * theta**(-2i/width), once per half."""
     frequencies = theta ** (-2.0 * np.arange(width // 2) / width)
     angles = np.outer(np.arange(positions, dtype=np.float64), frequencies)
     cosines, sines = round_bf16(np.cos(angles)), round_bf16(np.sin(angles))

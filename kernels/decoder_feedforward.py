@@ -14,7 +14,7 @@ from .spec import Argument, Call, Expected, Inputs, KernelSpec, Relation, Tolera
 
 NAME = "decoder_feedforward"
 _SCALE_LEVELS = (32.0, 2.0, 2.0**-5)
-"""Typical block scales, dealt to the three matrices at random: the last makes about half of the scales f8 subnormals."""
+"""Typical block scales, dealt to the three matrices at random: the last makes about half of them f8 subnormals."""
 
 
 def spec() -> KernelSpec:

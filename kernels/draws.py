@@ -3,16 +3,16 @@
 Weights have realistic magnitudes: with activations of unit RMS every matrix gives outputs of about unit RMS. They also
 have what wrong kernels trip over: rows made of f8 subnormals, scales over four octaves, every sign and code.
 
-In one of each four groups of 16 columns, column ``8 + i`` of the group repeats column ``i`` (but for one entry in 32), so
-that activations can cancel to a small sum of large terms: family ``cancellation``. Both lie in one cache line, so that
-reading only one of the two would save no memory traffic.
+In one of each four groups of 16 columns, column ``8 + i`` of the group repeats column ``i`` (but for one entry in 32),
+so that activations can cancel to a small sum of large terms: family ``cancellation``. Both lie in one cache line, so
+that reading only one of the two would save no memory traffic.
 """
 
 from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .formats import F8_VALUES, GROUP
 from .spec import DTYPES, Array
@@ -35,7 +35,7 @@ def paired_columns(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return first, first + GROUP // 2
 
 
-def bf16(values: Array) -> Array:
+def bf16(values: ArrayLike) -> Array:
     """``values`` in bfloat16."""
     return np.asarray(values).astype(DTYPES["bf16"])
 
@@ -101,8 +101,8 @@ def activations(rng: np.random.Generator, family: str, count: int, small: float 
     """A bf16 vector [count] of an input family.
 
     ``normal``: unit normal. ``positive``: magnitudes of it. ``small``: RMS of about ``small``, so that an epsilon
-    matters. ``cancellation``: paired columns hold large opposite values. ``wide``: magnitudes over 28 octaves, with zeros
-    and bf16 subnormals. ``outliers``: a few large elements among many of a thousandth of their size.
+    matters. ``cancellation``: paired columns hold large opposite values. ``wide``: magnitudes over 28 octaves, with
+    zeros and bf16 subnormals. ``outliers``: a few large elements among many of a thousandth of their size.
 
     The first and the last element are never small for their family, so that a kernel which drops one is seen.
     Raises ValueError for an unknown family.

@@ -16,7 +16,7 @@ from .formats import SMALLEST, UNIT_ROUNDOFF
 def accumulation_bound(magnitudes: Float64, terms: int, accumulator: str = "f32") -> Float64:
     """Absolute error that summing may cause: ``4 * sqrt(terms) * u_acc * magnitudes``.
 
-    ``magnitudes`` are the sums of ``|x||y|`` (or an upper bound of them, such as the product of the norms), of any shape.
+    ``magnitudes`` are the sums of ``|x||y|``, or an upper bound of them such as the product of the norms; any shape.
     """
     bound: Float64 = 4.0 * np.sqrt(terms) * UNIT_ROUNDOFF[accumulator] * magnitudes
     return bound

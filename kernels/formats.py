@@ -1,8 +1,8 @@
 """Exact decoding of the storage formats, and rounding to bf16.
 
-Formats: f8e4m3 is OCP FP8 E4M3 (1 sign, 4 exponent bits with bias 7, 3 mantissa bits; no infinities; NaN only at 0x7f and
-0xff). f4e2m1 is OCP MXFP4's element format (values 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives). NVFP4 is f4e2m1 with
-one f8e4m3 scale for each 16 values along a row and one f32 scale per matrix.
+f8e4m3 is OCP FP8 E4M3: 1 sign, 4 exponent bits with bias 7, 3 mantissa bits; no infinities; NaN only at 0x7f and 0xff.
+f4e2m1 is the element format of OCP MXFP4: values 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
+NVFP4 is f4e2m1 with one f8e4m3 scale for each 16 values along a row and one f32 scale per matrix.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .spec import Array
 GROUP = 16
 """How many neighbouring values of an NVFP4 row share one scale."""
 
-UNIT_ROUNDOFF: Mapping[str, float] = {"bf16": 2.0**-9, "f8e4m3": 2.0**-4, "f32": 2.0**-24, "i32": 0.0}
-"""Largest relative error of rounding a normal number to nearest, by element type (half a unit in the last place at 1)."""
+UNIT_ROUNDOFF: Mapping[str, float] = {"bf16": 2.0**-8, "f8e4m3": 2.0**-4, "f32": 2.0**-24, "i32": 0.0}
+"""Largest relative error of rounding a normal number to nearest, by element type: half a unit in the last place of 1."""
 
 SMALLEST: Mapping[str, float] = {"bf16": 2.0**-133, "f8e4m3": 2.0**-9, "f32": 2.0**-149, "i32": 0.0}
 """Smallest positive number, by element type."""

@@ -96,7 +96,7 @@ class _Engine:
         return [{"residual": row} for row in residual + normed]
 
     def slack(self, calls: Sequence[Call]) -> list[Expected]:
-        """Error of the f32 sums: their operands are exact here, and where a sum cancels nothing else would allow for it.
+        """Error of the f32 sums: their operands are exact, and where a sum cancels nothing else would allow for it.
 
         The sum of magnitudes is bounded by the product of the norms (Cauchy-Schwarz), which needs no second product.
         """

@@ -112,8 +112,10 @@ class _Shape:
     def draw_activations(self, rng: np.random.Generator, family: str) -> Inputs:
         """The input vector, the position and the caches as earlier tokens left them."""
         ring = (self.window, self.kv_heads, self.head_dim)
+        # Per-head norms hide any factor common to a head. With so small an input both epsilons show: that of the input's
+        # norm makes the heads small, so that those of their own norms count.
         return {
-            "x": activations(rng, family, self.hidden),
+            "x": activations(rng, family, self.hidden, small=1e-6),
             "position": positions(rng, family, self.window, self.positions),
             "k_cache": cache(rng, ring),
             "v_cache": cache(rng, ring),
@@ -159,7 +161,7 @@ class _Engine:
         self.scales = {name: decode_bf16(weights[f"s_{name}"]) for name in ("q", "k", "v")}
 
     def run(self, calls: Sequence[Call], rounded: bool) -> list[Expected]:
-        """``k_cache`` and ``v_cache`` [KV_HEADS, HEAD_DIM] (the slot written) and ``q`` [HEADS, HEAD_DIM] of each call."""
+        """The written slots of ``k_cache``, ``v_cache`` [KV_HEADS, HEAD_DIM] and ``q`` [HEADS, HEAD_DIM], for each call."""
         step: Step = round_bf16 if rounded else exact
         x = np.stack([decode_bf16(inputs["x"]) for _, inputs in calls])
         hidden = rms_norm(x, decode_bf16(self.weights["w_in"]), step)

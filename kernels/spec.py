@@ -103,9 +103,8 @@ class BatchEngine(Protocol):
 class Relation:
     """A metamorphic relation: change the inputs in a known way, and the outputs must change in a known way.
 
-    ``change`` maps inputs to other inputs. ``predict`` gives, from the inputs and the outputs of the unchanged call, what
-    the changed call must write: arguments by name, in float64; only those that it names are compared. ``change`` returns
-    None when the relation cannot be applied to these inputs.
+    ``change`` maps inputs to other inputs, or to None where the relation does not apply to them. ``predict`` gives, from
+    the inputs and the outputs of the unchanged call, what the changed call must leave in the outputs that it names.
     """
 
     name: str

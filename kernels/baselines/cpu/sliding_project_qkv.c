@@ -40,16 +40,10 @@ static inline float round_to_bf16(float value)
     return bf16_to_float(float_to_bf16(value));
 }
 
+/* e4m3 has its fields where the top of an f32 has them, with an exponent bias of 7 instead of 127. */
 static inline float f8_to_float(uint8_t value)
 {
-    uint32_t sign = (uint32_t)(value >> 7) << 31;
-    uint32_t exponent = (value >> 3) & 15u;
-    uint32_t mantissa = value & 7u;
-    if (exponent == 0) {
-        float magnitude = (float)mantissa * 0x1p-9f;
-        return sign ? -magnitude : magnitude;
-    }
-    return from_bits(sign | (exponent + 120u) << 23 | mantissa << 20);
+    return from_bits((uint32_t)(value & 0x80u) << 24 | (uint32_t)(value & 0x7fu) << 20) * 0x1p120f;
 }
 
 static float dot_row(const uint8_t *restrict weights, const float *restrict vector, size_t count)
