@@ -53,7 +53,7 @@ class Policy:
     sign allows for readings that point the wrong way."""
     tail_scale: float = 5.0
     """Half width at half maximum of the tail (a Cauchy density), in multiples of the core's scale."""
-    idle_weight: float = 0.3
+    idle_weight: float = 0.35
     """Share (0 to below 1) of the initial stake that never bets: the weight given beforehand to "no better"."""
     confirm_pairs: int = 16
     """Fresh pairs after an acceptance, from which alone the gain is estimated."""
