@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .oracle import BatchReference, Prediction, judge
 from .spec import Argument, Array, Inputs, KernelSpec
 
 
-class SpecRefused(Exception):
+class SpecRefused(Exception):  # noqa: N818 - a verdict on a spec, named as such
     """A kernel spec that cannot tell right from wrong, or contradicts itself. The message says where."""
 
 
@@ -41,10 +41,10 @@ def admit(spec: KernelSpec, seed: int = 0) -> None:
         if not verdict.ok:
             reason = f"fails its own gates at {verdict.argument}{list(verdict.index)}: {verdict.reason}"
             raise SpecRefused(f"{spec.name}, family {family!r}: the reference rounded to its output dtype {reason}")
-        for what, outputs in _trivial(spec, {**weights, **inputs}, prediction):
-            if judge(spec, prediction, inputs, outputs).ok:
+        for what, name, wrong in _trivial(spec, {**weights, **inputs}, prediction):
+            if judge(spec, prediction, inputs, {**right, name: wrong}).ok:
                 raise SpecRefused(
-                    f"{spec.name}, family {family!r}: {what} would pass as right; draw larger values, "
+                    f"{spec.name}, family {family!r}: {what} would pass as {name}; draw larger values, "
                     "or make the tolerance tighter"
                 )
 
@@ -98,23 +98,18 @@ def _refuse_unless_finite(spec: KernelSpec, family: str, prediction: Prediction)
             raise SpecRefused(f"{spec.name}, family {family!r}: the reference of {name} is not finite everywhere")
 
 
-def _trivial(spec: KernelSpec, inputs: Inputs, prediction: Prediction) -> Iterator[tuple[str, Inputs]]:
-    """Wrong answers that cost nothing, each with a name. Unchanged outputs hold zeros where nothing was before."""
-
-    def made(fill: Callable[[Argument], Array]) -> Inputs:
-        return {a.name: _stored(a, prediction, inputs, fill(a)) for a in spec.outputs}
-
-    yield "zeros", made(lambda a: np.zeros_like(prediction.expected[a.name]))
-    yield "a constant", made(lambda a: np.full_like(prediction.expected[a.name], prediction.expected[a.name].mean()))
-    if any(argument.direction == "inout" for argument in spec.outputs):
-        kept = {a.name: np.array(inputs[a.name]) for a in spec.outputs if a.direction == "inout"}
-        zeros = {a.name: np.zeros(a.shape, a.storage) for a in spec.outputs if a.direction == "out"}
-        yield "leaving the outputs as they are", {**kept, **zeros}
-    for source in spec.arguments:
-        if source.direction == "out" or source.dtype not in ("bf16", "f32") or not source.shape:
-            continue
-        values = inputs[source.name].astype(np.float64).ravel()
-        yield f"a copy of {source.name}", made(lambda a, v=values: np.resize(v, prediction.expected[a.name].shape))
+def _trivial(spec: KernelSpec, inputs: Inputs, prediction: Prediction) -> Iterator[tuple[str, str, Array]]:
+    """Wrong answers that cost nothing: what each is, the output that it is given for, and that output."""
+    sources = [a for a in spec.arguments if a.direction != "out" and a.dtype in ("bf16", "f32") and a.shape]
+    for argument in spec.outputs:
+        name, expected = argument.name, prediction.expected[argument.name]
+        yield "zeros", name, _stored(argument, prediction, inputs, np.zeros_like(expected))
+        yield "a constant", name, _stored(argument, prediction, inputs, np.full_like(expected, expected.mean()))
+        if argument.direction == "inout":
+            yield "what was there before", name, np.array(inputs[name])
+        for source in sources:
+            values = np.resize(inputs[source.name].astype(np.float64), expected.shape)
+            yield f"a copy of {source.name}", name, _stored(argument, prediction, inputs, values)
 
 
 def _stored(argument: Argument, prediction: Prediction, inputs: Inputs, values: Array) -> Array:

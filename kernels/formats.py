@@ -24,6 +24,8 @@ UNIT_ROUNDOFF: Mapping[str, float] = {"bf16": 2.0**-8, "f8e4m3": 2.0**-4, "f32":
 SMALLEST: Mapping[str, float] = {"bf16": 2.0**-133, "f8e4m3": 2.0**-9, "f32": 2.0**-149, "i32": 0.0}
 """Smallest positive number, by element type."""
 
+_LARGEST_BF16 = float.fromhex("0x1.fep127")
+
 F8_VALUES: NDArray[np.float32] = (
     np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32)  # exact: f32 holds every f8
 )
@@ -95,5 +97,4 @@ def round_bf16(values: Array) -> NDArray[np.float64]:
     _, exponent = np.frexp(exact)
     quantum = np.maximum(exponent - 8, -133)  # frexp's mantissa lies in [0.5, 1), bf16 has 8 significant bits
     rounded: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(exact, -quantum)), quantum)
-    largest = float.fromhex("0x1.fep127")
-    return np.where(np.abs(rounded) > largest, np.copysign(np.inf, rounded), rounded)
+    return np.where(np.abs(rounded) > _LARGEST_BF16, np.copysign(np.inf, rounded), rounded)

@@ -40,18 +40,18 @@ def broken_relations(spec: KernelSpec, run: Runner, inputs: Inputs) -> list[Brok
         after = run(changed)
         for name, values in relation.predict(inputs, outputs).items():
             predicted = np.asarray(values, dtype=np.float64)
-            place = _furthest(spec, name, predicted, after[name])
+            place = _furthest(spec, name, predicted, outputs[name], after[name])
             if place is not None:
                 got = float(after[name][place])
                 found.append(Broken(relation.name, name, place, float(predicted[place]), got))
     return found
 
 
-def _furthest(spec: KernelSpec, name: str, predicted: Array, after: Array) -> tuple[int, ...] | None:
+def _furthest(spec: KernelSpec, name: str, predicted: Array, before: Array, after: Array) -> tuple[int, ...] | None:
     """The element furthest beyond what two right runs may differ by; None when there is none."""
     dtype = spec.argument(name).dtype
     got = np.asarray(after, dtype=np.float64)
-    size = np.abs(predicted)
+    size = np.maximum(np.abs(predicted), np.abs(np.asarray(before, dtype=np.float64)))
     bound = np.maximum(
         2.0 * (spec.tolerance.absolute + spec.tolerance.relative * size),
         2.0 * UNIT_ROUNDOFF[dtype] * size + SMALLEST[dtype],

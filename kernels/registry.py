@@ -36,6 +36,21 @@ TINY: Mapping[str, Callable[[], KernelSpec]] = {
 }
 """The same kernels at sizes for tests."""
 
+_FILE_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+"""What running a kernel file may raise by mistake. It is told to the author in one line; anything else is let through."""
+
 
 class KernelError(Exception):
     """A kernel that cannot be had: unknown, broken, or refused. The message is for the user."""
@@ -97,8 +112,7 @@ def _run_file(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and pickling look their module up there
     try:
         found.loader.exec_module(module)
-    # The file is arbitrary code: whatever it raises is a fact about the file, to be told to its author.
-    except Exception as error:  # noqa: BLE001
+    except _FILE_ERRORS as error:
         del sys.modules[name]
         raise KernelError(f"{path} failed when it was run: {type(error).__name__}: {error}") from error
     return module

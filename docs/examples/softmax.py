@@ -9,7 +9,6 @@ because, like weights, it is read once from memory at each call and another one 
 from __future__ import annotations
 
 import numpy as np
-
 from kernelwright.kernels.formats import decode_bf16, round_bf16
 from kernelwright.kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
 
@@ -58,7 +57,7 @@ void row_softmax(const uint16_t *restrict logits, const float *restrict temperat
 """
 
 
-def spec(rows: int = 4096, columns: int = 1024) -> KernelSpec:
+def spec(rows: int = 2048, columns: int = 1024) -> KernelSpec:
     """The kernel for a matrix of ``rows`` x ``columns``."""
 
     def softmax(inputs: Inputs, rounded: bool) -> Expected:

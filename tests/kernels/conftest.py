@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from kernelwright.kernels.spec import Array, Inputs, KernelSpec
 
 Runner = Callable[[Inputs], dict[str, Array]]
