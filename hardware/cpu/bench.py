@@ -17,7 +17,7 @@ from .floor import measure_floor
 from .helpers import Helpers
 from .loading import Loader
 from .machine import Machine
-from .placed import Buffers, copies_needed, draw_pool, lay_weights, raw, reading_slots, verify_slots
+from .placed import Buffers, copies_needed, draw_pool, lay_weights, pool_size, raw, reading_slots, verify_slots
 from .session import CpuSession, SessionError, make_arm
 from .toolchain import Compiler
 from .verify import Verifier
@@ -76,7 +76,7 @@ class CpuBench:
         with self._stack, shared(device):
             weights = lay_weights(spec, copies, weights_seed)
             self._stack.callback(weights.region.close)
-            self._pool = draw_pool(spec, weights, self._settings.pool, pool_seed)
+            self._pool = draw_pool(spec, weights, pool_size(spec, copies, self._settings.pool), pool_seed)
             self.loader = Loader(jail, helpers.worker.read_bytes(), spec, weights, threads)
             self._conductor = Conductor(helpers.conductor)
             self._stack.callback(self._conductor.close)

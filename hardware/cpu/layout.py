@@ -7,20 +7,18 @@ allows, so that one element too many hits a page that is not mapped.
 
 from __future__ import annotations
 
-import contextlib
+import fcntl
 import math
 import mmap
 import os
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from ...kernels.spec import Argument, Array, KernelSpec
+from .memory import HUGE_PAGE, Mapping
 from .protocol import PLAN, POINTER, REGION, SEGMENT
 
 PAGE = mmap.PAGESIZE
-HUGE_PAGE = 2 << 20
 WEIGHT_ALIGNMENT = 64
 """Bytes that a weight or a table is aligned to. Other arguments are aligned to their element only."""
 CANARY = 0xA5
@@ -49,8 +47,7 @@ class Region:
         self.descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         self.bytes = PAGE
         self.segments: list[tuple[int, int, bool]] = []
-        self._memory: mmap.mmap | None = None
-        self._array: Array | None = None
+        self._memory: Mapping | None = None
 
     def place(self, size: int, alignment: int, placement: Placement, writable: bool, shift: int = 0) -> Place:
         """Make room for ``size`` bytes. ``shift`` (bytes, a multiple of the element) is used by placement ``odd``."""
@@ -68,50 +65,38 @@ class Region:
     def map(self) -> None:
         """Give the file its size and map it here; called once, after the last :meth:`place`."""
         os.ftruncate(self.descriptor, self.bytes)
-        self._memory = mmap.mmap(self.descriptor, self.bytes)
-        if self.huge:
-            self._memory.madvise(mmap.MADV_HUGEPAGE)
-        self._array = np.frombuffer(self._memory, dtype=np.uint8)
-        if not self.huge:
-            for start, room, writable in self.segments:
-                if writable:
-                    self._array[start : start + room] = CANARY
+        self._memory = Mapping(self.descriptor, self.bytes, self.huge)
+
+    @property
+    def _array(self) -> Array:
+        if self._memory is None:
+            raise RuntimeError("the region is not mapped")
+        return self._memory.array
 
     def view(self, place: Place) -> Array:
         """The bytes of an argument (uint8, writable)."""
-        if self._array is None:
-            raise RuntimeError("the region is not mapped")
         return self._array[place.offset : place.offset + place.size]
 
     def slack(self, place: Place) -> tuple[Array, Array]:
         """The bytes of the segment before and after an argument, which must stay :data:`CANARY`."""
-        if self._array is None:
-            raise RuntimeError("the region is not mapped")
         end = place.segment + place.segment_bytes
         return self._array[place.segment : place.offset], self._array[place.offset + place.size : end]
 
     def seal(self) -> None:
         """Unmap it here and forbid, for everyone and for ever, to write it or change its size."""
-        import fcntl
-
         self.unmap()
         seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
 
     def unmap(self) -> None:
-        """Drop the mapping; views of it must be gone."""
-        self._array = None
+        """Drop the mapping; views of it must not be used any more."""
         if self._memory is not None:
             self._memory.close()
             self._memory = None
 
     def close(self) -> None:
-        """Drop mapping and file. Memory lives on in workers until they end."""
-        self._array = None
-        if self._memory is not None:
-            with contextlib.suppress(BufferError):  # a caller still holds a view; the mapping goes with it
-                self._memory.close()
-            self._memory = None
+        """Drop mapping and file. The memory lives on in workers until they end."""
+        self.unmap()
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

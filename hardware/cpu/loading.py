@@ -41,7 +41,13 @@ class Loader:
         return plan_bytes(self.spec, [buffers.region, self.weights.region], self.weights.places, list(slots))
 
     def load(self, design: bytes, buffers: Buffers) -> Worker:
-        """A worker on ``buffers``. Raises LoadError."""
+        """A worker on ``buffers`` that is ready for calls. Raises LoadError."""
+        worker = self.start(design, buffers)
+        worker.ready()
+        return worker
+
+    def start(self, design: bytes, buffers: Buffers) -> Worker:
+        """A worker on ``buffers`` that is still loading."""
         return Worker(
             self.jail,
             self.program,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import numpy as np
 
 from ...kernels.oracle import BatchReference, Prediction
 from ...kernels.spec import Array, Inputs, KernelSpec
-from .layout import Place, Placement, Region, Slot, is_own, place_slot, place_weights
+from .layout import CANARY, Place, Placement, Region, Slot, is_own, place_slot, place_weights
 from .machine import Machine
 
 ROTATION_FACTOR = 2.0
@@ -19,6 +20,10 @@ MEMORY_SHARE = 0.25
 """The part of the host's memory that copies may take."""
 MAX_COPIES = 64
 """A kernel so small that this many copies fit the cache is read from the cache, as it would be in use."""
+POOL_OPERATIONS = 16e9
+"""Arithmetic operations that predicting the results of a whole pool may take, about."""
+BATCH = 48
+"""Calls whose predictions are computed together."""
 POISONS = (0xFF, 0x7F)
 """Bytes that outputs are filled with before a call: NaN in every floating-point format here (0x7f7f.. is a huge number)."""
 
@@ -84,6 +89,7 @@ class Buffers:
         self.region = region
         self.slots = list(slots)
         region.map()
+        self.clean_slack()
         self._views = [
             {
                 name: region.view(place).view(spec.argument(name).storage).reshape(spec.argument(name).shape)
@@ -128,7 +134,7 @@ class Buffers:
         """The name of an argument beside which a page was written; an empty string when there is none."""
         for argument in self.spec.outputs:
             for part in self.region.slack(self.slots[slot].own[argument.name]):
-                if part.size and not (part == 0xA5).all():
+                if part.size and not (part == CANARY).all():
                     return argument.name
         return ""
 
@@ -137,7 +143,7 @@ class Buffers:
         for slot in self.slots:
             for argument in self.spec.outputs:
                 for part in self.region.slack(slot.own[argument.name]):
-                    part[:] = 0xA5
+                    part[:] = CANARY
 
     def close(self) -> None:
         """Give the memory back."""
@@ -147,7 +153,7 @@ class Buffers:
 
 def reading_slots(spec: KernelSpec, copies: int, calls: int) -> tuple[Region, list[Slot]]:
     """Slots for a reading of ``calls`` calls and the untimed one: a multiple of the copies, so that slots rotate too."""
-    region = Region("arguments", huge=False)
+    region = Region("arguments", huge=True)
     count = math.ceil((calls + 1) / copies) * copies
     return region, [place_slot(region, spec, number % copies, "end") for number in range(count)]
 
@@ -155,7 +161,7 @@ def reading_slots(spec: KernelSpec, copies: int, calls: int) -> tuple[Region, li
 def verify_slots(spec: KernelSpec, copies: int, seed: np.random.SeedSequence) -> tuple[Region, list[Slot]]:
     """Six slots: each placement twice, with changing copies and random odd addresses."""
     rng = np.random.default_rng(seed)
-    region = Region("arguments", huge=False)
+    region = Region("arguments", huge=True)
     slots = []
     for number, placement in enumerate((*_PLACEMENTS, *_PLACEMENTS)):
         shift = 1 + 2 * int(rng.integers(0, 15))
@@ -185,9 +191,19 @@ class Pool:
         """Predictions for (copy, number); computed in one batch for those not yet known."""
         missing = [key for key in dict.fromkeys(wanted) if key not in self.known]
         if missing:
+            # A batch costs little more than one call, so that others are computed along with what is wanted.
+            others = itertools.product(range(len(self.state)), range(len(self.inputs)))
+            ahead = (key for key in others if key not in self.known and key not in missing)
+            missing += itertools.islice(ahead, max(0, BATCH - len(missing)))
             calls = [(copy, self.call(copy, number)) for copy, number in missing]
             self.known.update(zip(missing, self.reference.predict(calls), strict=True))
         return [self.known[key] for key in wanted]
+
+
+def pool_size(spec: KernelSpec, copies: int, limit: int) -> int:
+    """How many inputs a pool holds: up to ``limit``, less where predicting their results on all copies would take long."""
+    multiplied = sum(a.bytes * (2 if a.dtype == "f4e2m1x2" else 1) for a in spec.arguments if a.role == "weight")
+    return max(8, min(limit, int(POOL_OPERATIONS / (2 * multiplied * copies + 1))))
 
 
 def draw_pool(spec: KernelSpec, weights: Weights, count: int, seed: np.random.SeedSequence) -> Pool:

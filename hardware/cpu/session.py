@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -84,38 +85,52 @@ class CpuSession:
 
     def _pair(self, order: Literal["BC", "CB"], calls: int) -> Pair:
         sides: tuple[Side, Side] = ("best", "candidate") if order == "BC" else ("candidate", "best")
+        wanted = {side: self._next_slots(calls + 1) for side in sides}
+        self._renew([self._arms[side] for side in sides if self._used_up(self._arms[side], wanted[side])])
         for side in sides:
-            self._prepare(self._arms[side], calls + 1)
+            self._prepare(self._arms[side], wanted[side])
         # From here to the end of the second reading no value is looked at: the two readings lie close together.
         seconds = {side: self._reading(self._arms[side], calls) for side in sides}
         for side in sides:
             self._check(self._arms[side])
         return Pair(order, seconds["best"], seconds["candidate"])
 
-    def _prepare(self, arm: Arm, calls: int) -> None:
+    def _next_slots(self, calls: int) -> list[int]:
+        """The next turns of the rotation, which goes on across both arms."""
+        first, self._turn = self._turn, self._turn + calls
+        return list(range(first, first + calls))
+
+    def _used_up(self, arm: Arm, turns: list[int]) -> bool:
+        """Whether an arm needs a new process: it has none, or has seen too many of the inputs."""
         copies = self._loader.weights.copies
-        slots = len(arm.buffers.slots)
-        wanted = [(self._turn + i) % copies for i in range(calls)]
-        if arm.worker is None or any(len(arm.fresh[copy]) < wanted.count(copy) for copy in set(wanted)):
-            self.load(arm)
+        need = Counter(turn % copies for turn in turns)
+        return arm.worker is None or any(len(arm.fresh[copy]) < count for copy, count in need.items())
+
+    def _prepare(self, arm: Arm, turns: list[int]) -> None:
+        """Put inputs that its process has not seen into the slots of the coming reading."""
         arm.placed = []
-        for i, copy in enumerate(wanted):
+        for turn in turns:
+            copy = turn % self._loader.weights.copies
             number = arm.fresh[copy].pop()
-            slot = (self._turn + i) % slots
+            slot = turn % len(arm.buffers.slots)
             arm.buffers.write(slot, self._pool.call(copy, number), skip=self._state)
             arm.placed.append((slot, (copy, number)))
-        self._turn += calls
 
-    def load(self, arm: Arm) -> None:
-        """Start a new process for an arm; every input is fresh to it. Raises SessionError."""
-        self.unload(arm)
-        try:
-            arm.worker = self._loader.load(arm.design, arm.buffers)
-        except LoadError as failure:
-            raise SessionError(load_outcome(failure), str(failure), arm.side) from failure
-        self._conductor.add(arm.number, arm.worker)
-        count = len(self._pool.inputs)
-        arm.fresh = [self._rng.permutation(count).tolist() for _ in range(self._loader.weights.copies)]
+    def _renew(self, arms: Sequence[Arm]) -> None:
+        """Start a new process for each arm, side by side; every input is fresh to it. Raises SessionError."""
+        for arm in arms:
+            self.unload(arm)
+            arm.worker = self._loader.start(arm.design, arm.buffers)
+        for arm in arms:
+            assert arm.worker is not None
+            try:
+                arm.worker.ready()
+            except LoadError as failure:
+                arm.worker = None
+                raise SessionError(load_outcome(failure), str(failure), arm.side) from failure
+            self._conductor.add(arm.number, arm.worker)
+            count = len(self._pool.inputs)
+            arm.fresh = [self._rng.permutation(count).tolist() for _ in range(self._loader.weights.copies)]
 
     def unload(self, arm: Arm) -> None:
         """End the process of an arm."""

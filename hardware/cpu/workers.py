@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import fcntl
 import mmap
 import os
 import socket
@@ -51,9 +52,6 @@ def worker_environment(threads: int) -> dict[str, str]:
     return {
         "OMP_NUM_THREADS": str(threads),
         "OMP_DYNAMIC": "false",
-        # Each thread keeps a core of its own: the scheduler was seen to leave both on one for whole calls.
-        "OMP_PROC_BIND": "spread",
-        "OMP_PLACES": "cores",
         "OMP_MAX_ACTIVE_LEVELS": "1",
         # A thread per core, each on its own: left alone, two threads may share a core for the life of a process, and then
         # one spins while the other waits for its turn.
@@ -68,8 +66,6 @@ def worker_environment(threads: int) -> dict[str, str]:
 
 def sealed_file(name: str, content: bytes) -> int:
     """A descriptor of a memory file that holds ``content`` and can never change. The caller closes it."""
-    import fcntl
-
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     view = memoryview(content)
     while view:
@@ -80,7 +76,7 @@ def sealed_file(name: str, content: bytes) -> int:
 
 
 class Worker:
-    """A loaded design in a process of its own. Raises LoadError when it does not get that far."""
+    """A design in a process of its own. The process is started here; :meth:`ready` waits until the design is loaded."""
 
     def __init__(
         self,
@@ -119,9 +115,16 @@ class Worker:
             for descriptor in (*files, life_write):
                 os.close(descriptor)
             theirs.close()
+        self._channel: socket.socket | None = mine
+
+    def ready(self) -> None:
+        """Wait until the design is loaded and the filter holds. Raises LoadError, and the process is gone then."""
+        if self._channel is None:
+            return
         try:
-            with mine:
-                self._await_load(mine)
+            with self._channel as channel:
+                self._await_load(channel)
+            self._channel = None
         except BaseException:
             self.close()
             raise
@@ -174,6 +177,9 @@ class Worker:
                 if self._process.poll() is None:
                     os.kill(self.pid, 9)
         end_group(self._process)
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
         if self.control_descriptor >= 0:
             self._page.close()
             os.close(self.control_descriptor)
