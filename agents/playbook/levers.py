@@ -29,14 +29,16 @@ KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforwa
 """Kernels that the playbook writes C for."""
 
 _DECODES: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("f8", "avx2"): ("bits32", "half", "table"),
-    ("fp4", "avx2"): ("int16",),
+    ("f8", "avx2"): ("bits16", "bits32", "half", "table"),
+    ("fp4", "avx2"): ("planes", "int16"),
 }
 
 DECODE_SAYS: Mapping[tuple[str, str], str] = {
+    ("f8", "bits16"): "f8e4m3 bytes are shifted as 16-bit lanes into the upper halves of f32, then split",
     ("f8", "bits32"): "f8e4m3 bytes are shifted into f32 lanes, the exponent bias goes into x and the row sum",
     ("f8", "half"): "f8e4m3 bytes are shifted into fp16 lanes and widened by the hardware's conversion",
     ("f8", "table"): "f8e4m3 bytes index a table of 256 floats",
+    ("fp4", "planes"): "NVFP4 codes become unsigned bytes by a shuffle and meet x as two planes of bytes in vpmaddubsw",
     ("fp4", "int16"): "NVFP4 codes become integers by a byte shuffle and meet an int16 x, exact in each block's scale",
 }
 

@@ -36,6 +36,20 @@ def _prefetch(design: Design, where: str, next_rows: str) -> str:
     return "".join(f"            {line}\n" for line in lines)
 
 
+_STAGE: Mapping[str, Mapping[str, str]] = {
+    "int16": {"per_block": "", "per_element": "            staged->q[c + i] = value;\n"},
+    "planes": {
+        "per_block": "            int32_t total = 0;\n"
+        "            for (int i = 16 * b; i < 16 * b + 16; i++)\n"
+        "                total += q[i];\n"
+        "            staged->twelve[lane] = 12 * total;\n",
+        "per_element": "            staged->upper[c + i] = (int8_t)((value + 128) >> 8);\n"
+        "            staged->lower[c + i] = (int8_t)(value & 255);\n",
+    },
+}
+"""What a decode keeps of the integers that x is staged as."""
+
+
 def f8_table() -> str:
     """The values of all 256 f8e4m3 codes as C initializers; the two NaN codes, which never occur, go on as numbers do."""
 
@@ -76,9 +90,11 @@ def f8_matrix(isa: Isa, design: Design) -> str:
 def fp4_matrix(isa: Isa, design: Design, counts: frozenset[int]) -> str:
     """``stage`` and ``dot_N`` for each N in ``counts`` rows of NVFP4 weights."""
     decode = str(design["decode"])
-    step = 128
-    parts = [f"enum {{ STEP = {step} }};\n", fragment(f"fp4_{isa.dialect}_{decode}")]
-    parts.append(fragment("fp4_stage_int16", down=111, lanes_per_block=2))
+    parts = [
+        "enum { STEP = 128 };\n",
+        fragment(f"fp4_{isa.dialect}_{decode}", scales=fragment(f"fp4_{isa.dialect}_scales")),
+        fragment("fp4_stage_int", **_STAGE[decode]),
+    ]
     for count in sorted(counts, reverse=True):
         parts.append(
             fragment(

@@ -23,9 +23,9 @@ $prefetch#pragma GCC unroll 4
         for (int k = 1; k < $accumulators; k++)
             sum[r][0] = vec_add(sum[r][0], sum[r][k]);
         float tail = 0.0f;
-        for (int t = c; t < columns; t++) {
-            const unsigned code = w[r][t / 2] >> (t % 2 * 4);
-            tail += 0.5f * (float)f4_doubled(code) * f8_to_f32(s[r][t / 16]) * x->tail[t - c];
+        for (int t = 0; t < columns % STEP; t++) {
+            const unsigned code = w[r][(c + t) / 2] >> (t % 2 * 4);
+            tail += 0.5f * (float)f4_doubled(code) * f8_to_f32(s[r][(c + t) / 16]) * x->tail[t];
         }
         out[r] = vec_sum(sum[r][0]) * UNSCALE + tail;
     }
