@@ -16,8 +16,9 @@ class AnchorCheck:
     """The claims of a stretch of the lineage beside one direct measurement of it.
 
     ``claimed``: product of the claims. ``outside``: it lies outside the measured interval. ``alarm``: it also lies
-    outside ``[low, high]``, the measured interval widened by the claims' own uncertainty. Ten honest claims fall outside the bare interval in about half of all checks (see ``benchmarks/acceptance``); an alarm as common as
-    that would be ignored.
+    outside ``[low, high]``, the measured interval widened by the claims' own uncertainty. Ten honest claims fall
+    outside the bare interval in about half of all checks (see ``benchmarks/acceptance``); an alarm as common as that
+    would be ignored.
     """
 
     claimed: Gain

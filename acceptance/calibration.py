@@ -99,10 +99,10 @@ def calibrate(
     else:
         best = min(choices, key=lambda choice: (choice.minimum_detectable_gain, choice.device_seconds_per_pair))
         reason = f"a gain of {wanted:.3g} is below what {policy.pair_cap} pairs detect ({_gain(best)})"
-    e_same = _e_same(policy, readings, choices)
-    leans, blind = e_same >= policy.calibration_e, best.minimum_detectable_gain > policy.max_detectable_gain
+    unlike = e_same(policy, readings)
+    leans, blind = unlike >= policy.calibration_e, best.minimum_detectable_gain > policy.max_detectable_gain
     if leans:
-        reason = f"identical designs read differently: e-value {e_same:.4g} of {policy.calibration_e:g}"
+        reason = f"identical designs read differently: e-value {unlike:.4g} of {policy.calibration_e:g}"
     elif blind:
         reason = f"too noisy: detects {_gain(best)} at best, the policy asks for {policy.max_detectable_gain:.3g}"
     return Calibration(
@@ -113,7 +113,7 @@ def calibrate(
         calls_per_reading=best.calls,
         summary=best.summary,
         device_seconds_per_pair=best.device_seconds_per_pair,
-        e_same=e_same,
+        e_same=unlike,
         choices=choices,
     )
 
@@ -168,18 +168,20 @@ def _redrawn(values: Floats, pairs: int, rng: np.random.Generator) -> Floats:
     return drawn.reshape(_SEQUENCES, -1)[:, :pairs]
 
 
-def _e_same(policy: Policy, readings: Sequence[SameReadings], choices: Sequence[ReadingChoice]) -> float:
-    """Largest mean of the e-values for "the first arm is faster" and "the second is", over all pairs in order.
+def e_same(policy: Policy, readings: Sequence[SameReadings]) -> float:
+    """Largest e-value against "identical designs read alike", over all pairs of all kinds in order.
 
-    The scales come from ``|d|`` alone, given which the signs are still fair coins, so the mean is a martingale.
+    It is the mean of the e-values for "the first arm is faster" and "the second is". The scales come from ``|d|`` alone,
+    given which the signs are still fair coins, so that the mean is a martingale; it is looked at after each pair.
     """
     parts = components(policy)
     first, second = EProcess(parts, 0.0), EProcess(parts, 0.0)
     largest = 1.0
-    for kind, choice in zip(readings, choices, strict=True):
+    for kind in readings:
+        scale = float(core_scale(kind.differences))
         for group in _groups(kind):
             values = [kind.differences[index] for index in group]
-            one_way = first.add(values, choice.scale)
-            other_way = second.add([-value for value in values], choice.scale)
+            one_way = first.add(values, scale)
+            other_way = second.add([-value for value in values], scale)
             largest = max(largest, (one_way + other_way) / 2)
     return largest

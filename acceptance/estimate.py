@@ -29,7 +29,7 @@ class Gain:
     confidence: float
 
 
-def hodges_lehmann(differences: Sequence[float], confidence: float) -> Gain:
+def hodges_lehmann(differences: Sequence[float] | NDArray[np.float64], confidence: float) -> Gain:
     """Gain from paired log ratios: median of the n(n+1)/2 Walsh averages, and the exact signed-rank interval.
 
     The interval runs from the (k+1)th smallest to the (k+1)th largest Walsh average, with the largest k for which

@@ -79,7 +79,7 @@ def minimum_detectable_gain(policy: Policy, scale: float | Floats, equal_pairs: 
     """Smallest gain (fraction) that ``policy`` accepts with probability ``policy.detect_power``.
 
     ``equal_pairs``: log ratios of identical designs, shape (sequences, pairs), to which gains are added; the cap is
-    their number of pairs. ``group``: pairs that each pair of processes gives. Found by bisection to 2 % of its value;
+    their number of pairs. ``group``: pairs that each pair of processes gives. Found by bisection to 4 % of its value;
     infinite when a gain of 100 % is not enough.
     """
 
@@ -87,10 +87,17 @@ def minimum_detectable_gain(policy: Policy, scale: float | Floats, equal_pairs: 
         found = outcomes(policy, scale, equal_pairs + math.log1p(gain), group=group).accepted.mean()
         return float(found) >= policy.detect_power
 
-    low, high = 1e-4, 1.0
-    if not detects(high):
-        return math.inf
-    while high / low > 1.02:
+    # Bracketed from where normal noise would put it: five scales over the root of the number of pairs.
+    guess = 5 * float(np.median(scale)) / math.sqrt(equal_pairs.shape[1])
+    high = min(max(1.25 * guess, 1e-4), 1.0)
+    while not detects(high):
+        if high >= 1.0:
+            return math.inf
+        high = min(2 * high, 1.0)
+    low = high / 2
+    while low > 1e-6 and detects(low):
+        low, high = low / 2, low
+    while high / low > 1.04:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if detects(middle) else (middle, high)
     return high
