@@ -84,6 +84,20 @@ class Policy:
     """Pairs of the short probe before a comparison."""
     probe_slower: float = 0.15
     """The probe drops a candidate that took longer than the best by at least this fraction in each of its pairs."""
+    veto_audit_share: float = 0.2
+    """Share (0 to 1) of the vetoes by learned rules that go to the compiler anyway, to measure how often rules are right."""
+    veto_min_precision: float = 0.9
+    """A rule whose audits were right less often (share) than this is narrowed or retired."""
+    family_losses: int = 2
+    """Decided comparisons without a gain after which one value of a lever counts as closed."""
+    estimate_slower: float = 0.1
+    """An estimate speaks against a candidate that it predicts slower than the best by at least this fraction."""
+    estimate_min_pairs: int = 8
+    """Pairs of estimate and reading in a class of change before an estimate may drop a candidate."""
+    estimate_sign_share: float = 0.85
+    """Share (0 to 1) of right signs among them that it takes."""
+    estimate_audit_share: float = 0.15
+    """Share (0 to 1) of the candidates that an estimate would drop which are read anyway."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -133,6 +147,7 @@ _Range = tuple[Callable[[float], bool], str]
 _ABOVE_ONE: _Range = (lambda v: v > 1, "a number above 1")
 _POSITIVE: _Range = (lambda v: v > 0, "a number above 0")
 _SHARE: _Range = (lambda v: 0 < v < 1, "a number between 0 and 1")
+_PART: _Range = (lambda v: 0 <= v <= 1, "a share from 0 to 1")
 _COUNT: _Range = (lambda v: v >= 1, "a count of at least 1")
 
 _RANGES: dict[str, _Range] = {
@@ -161,6 +176,13 @@ _RANGES: dict[str, _Range] = {
     "suspect_jump": _ABOVE_ONE,
     "probe_pairs": _COUNT,
     "probe_slower": _POSITIVE,
+    "veto_audit_share": _PART,
+    "veto_min_precision": _PART,
+    "family_losses": _COUNT,
+    "estimate_slower": _POSITIVE,
+    "estimate_min_pairs": _COUNT,
+    "estimate_sign_share": _PART,
+    "estimate_audit_share": _PART,
 }
 
 _KINDS: dict[str, str] = {field.name: str(field.type) for field in dataclasses.fields(Policy)}

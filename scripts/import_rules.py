@@ -11,14 +11,14 @@ ALLOWED: dict[str, set[str]] = {
     "acceptance": set(),
     "events": {"kernels", "acceptance"},
     "hardware": {"kernels"},
-    "knowledge": {"events", "hardware", "kernels"},
+    "knowledge": {"events", "hardware", "kernels", "acceptance"},
     "agents": {"kernels", "knowledge", "events", "hardware", "acceptance"},
     "graph": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents"},
     "cli": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents", "graph", "config", ""},
     "web": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents", "graph", "config", ""},
 }
 """For each folder the others that it may import from; "" is the root package itself."""
-TOP_MODULES = {"config": {"acceptance"}}
+TOP_MODULES = {"config": {"acceptance", "agents"}}
 TOP = Path(__file__).resolve().parent.parent
 
 
