@@ -6,7 +6,10 @@ the reference; :func:`~.formats.round_bf16` rounds it, which gives the yardstick
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,9 @@ EPSILON = 1e-6
 """Added to the mean square in every RMSNorm of the model."""
 
 _CHUNK_ROWS = 64
-"""Matrix rows widened to float64 at a time: 64 rows of 3840 are 2 MB, which stay in cache until they are multiplied."""
+"""Matrix rows taken at a time: 64 rows of 3840 are 2 MB in float64, which stay in cache until they are multiplied."""
+_ONE_THREAD = 1 << 18
+"""Multiplications up to which OpenBLAS uses the calling thread alone (its GEMM_MULTITHREAD_THRESHOLD of 4 * 65536)."""
 
 
 def exact(values: Array) -> Float64:
@@ -35,18 +40,39 @@ def dots(matrix: NDArray[np.float32], vectors: Float64, step: Step) -> Float64:
     With :func:`exact`, products and sums are float64. With a rounding step they are f32: the error of the sum (about
     ``2**-24 * sqrt(K)``) is far below what rounding the result costs, and the matrix need not be widened.
     """
-    if step is not exact:
-        narrow = matrix @ vectors.T.astype(np.float32)
-        return np.ascontiguousarray(narrow.T, dtype=np.float64)
-    rows, columns = matrix.shape
-    right = np.ascontiguousarray(vectors.T)
-    result = np.empty((rows, len(vectors)))
-    wide = np.empty((min(_CHUNK_ROWS, rows), columns))
-    for start in range(0, rows, _CHUNK_ROWS):
-        stop = min(start + _CHUNK_ROWS, rows)
-        np.copyto(wide[: stop - start], matrix[start:stop])
-        np.matmul(wide[: stop - start], right, out=result[start:stop])
-    return np.ascontiguousarray(result.T)
+    kind = np.dtype(np.float64 if step is exact else np.float32)
+    right = np.ascontiguousarray(vectors.T, dtype=kind)
+    result = np.empty((len(matrix), len(vectors)), dtype=kind)
+    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
+    edges = np.linspace(0, len(matrix), workers + 1).astype(int)
+    with ThreadPoolExecutor(workers) as pool:
+        parts = [pool.submit(_dots_of, matrix[i:j], right, result[i:j]) for i, j in pairwise(edges)]
+    for part in parts:
+        part.result()
+    return np.ascontiguousarray(result.T, dtype=np.float64)
+
+
+def _dots_of(matrix: NDArray[np.float32], right: Array, result: Array) -> None:
+    """``matrix @ right`` into ``result``, in pieces that BLAS multiplies on the calling thread.
+
+    The threads of OpenBLAS wait for each other by spinning: where other processes use the cores too, as compilers do
+    here, one call then takes many times as long. It runs products of up to 2**18 multiplications on one thread.
+    """
+    columns, count = right.shape
+    block = max(1, min(columns, _ONE_THREAD // (_CHUNK_ROWS * count)))
+    blocks = columns // block
+    whole = blocks * block
+    blocked = right[:whole].reshape(blocks, block, count)
+    wide = np.empty((_CHUNK_ROWS, columns), dtype=right.dtype)
+    for start in range(0, len(matrix), _CHUNK_ROWS):
+        rows = matrix[start : start + _CHUNK_ROWS]
+        if right.dtype != rows.dtype:
+            np.copyto(wide[: len(rows)], rows)
+            rows = wide[: len(rows)]
+        products = rows[:, :whole].reshape(len(rows), blocks, block).transpose(1, 0, 2) @ blocked
+        np.sum(products, axis=0, out=result[start : start + len(rows)])
+        if whole < columns:
+            result[start : start + len(rows)] += rows[:, whole:] @ right[whole:]
 
 
 def rms_norm(values: Float64, weight: Array | float, step: Step) -> Float64:
