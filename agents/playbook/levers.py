@@ -71,6 +71,12 @@ _PREFETCH = Lever(
     "how far ahead of the load a line is asked for, in bytes; next means the same place in the next rows",
 )
 _HINT = Lever("hint", ("l2", "l1", "once"), "memory", "which cache a prefetched line goes to")
+_ORDER = Lever(
+    "order",
+    ("spread", "adjacent"),
+    "memory",
+    "rows in flight come from streams that are each contiguous, or are neighbours in memory",
+)
 _SCHEDULE = Lever(
     "schedule", ("static", "dynamic", "cyclic", "guided"), "overhead", "how blocks of rows are dealt out to the threads"
 )
@@ -81,8 +87,8 @@ _STAGING = Lever(
 
 def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
     """The levers of ``kernel`` on ``isa``. Raises KeyError when the playbook has no emitter for the pair."""
-    common = (_decode(kernel, isa), _ROWS, _ACCUMULATORS, _UNROLL, _PREFETCH, _HINT, _SCHEDULE, _STAGING)
-    grain = Lever("grain", (64, 32, 16, 128), "overhead", "rows in a block of work")
+    common = (_decode(kernel, isa), _ROWS, _ACCUMULATORS, _UNROLL, _ORDER, _PREFETCH, _HINT, _SCHEDULE, _STAGING)
+    grain = Lever("grain", (128, 64, 32, 16, 256, 512), "overhead", "rows in a block of work")
     if kernel == "sliding_attention_output":
         return (*common, grain)
     if kernel == "sliding_project_qkv":
@@ -104,7 +110,7 @@ def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
                 "gate and up rows in one loop over x, or one after the other",
             ),
             Lever("down_rows", (4, 8, 2, 1), "memory", "rows of down in flight together"),
-            Lever("down_grain", (32, 16, 64), "overhead", "rows of down in a block of work"),
+            Lever("down_grain", (64, 32, 16, 128, 256), "overhead", "rows of down in a block of work"),
             Lever(
                 "gelu", ("polynomial", "libm"), "overhead", "tanh by a vectorized exponential or by the math library"
             ),

@@ -55,7 +55,7 @@ def canonical(design: Design) -> Design:
     if fixed.get("prefetch") == "off":
         fixed["hint"] = "l2"
     if fixed.get("epilogue") == "head":
-        fixed["grain"] = 64
+        fixed["grain"] = 128
     if fixed.get("pairing") == "fused" and fixed["rows"] == 1:
         fixed["pairing"] = "separate"
     return fixed

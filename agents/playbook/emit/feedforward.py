@@ -8,13 +8,24 @@ from .gemv import Design, fp4_matrix, vocabulary
 from .parallel import Staging, schedule
 
 
-def _rows(count: int, with_next: bool) -> str:
+def _rows(count: int, with_next: bool, spread: bool) -> str:
     def ahead(rows: int) -> str:
-        return f"(size_t){rows} * (columns / 2), " if with_next else ""
+        return f"(size_t){1 if spread else rows} * (columns / 2), " if with_next else ""
 
     single = fragment("fp4_rows_single", ahead=ahead(1)) if count > 1 else ""
     words = "one at a time" if count == 1 else f"{count} at a time"
-    return fragment("fp4_rows", rows=count, count=words, ahead=ahead(count), single=single)
+    name = "fp4_rows_spread" if spread and count > 1 else "fp4_rows_adjacent"
+    return fragment(name, rows=count, count=words, ahead=ahead(count), single=single)
+
+
+def _spread_loop(half: int) -> tuple[str, str]:
+    loop = f"    const int apart = (last - first) / {half};\n    int row = first;\n    for (; row < first + apart; row++) {{"
+    return loop, f"    row = first + {half} * apart;\n"
+
+
+def _adjacent_loop(half: int) -> tuple[str, str]:
+    loop = f"    enum {{ apart = 1 }};\n    int row = first;\n    for (; row + {half} <= last; row += {half}) {{"
+    return loop, ""
 
 
 def emit(isa: Isa, design: Design) -> str:
@@ -22,11 +33,14 @@ def emit(isa: Isa, design: Design) -> str:
     rows, down_rows = int(design["rows"]), int(design["down_rows"])
     fused = design["pairing"] == "fused"
     with_next = design["prefetch"] == "next"
+    spread = design["order"] == "spread"
     ranges = {1, down_rows} if fused else {1, rows, down_rows}
     staging = Staging.of(design, "struct staged staged;")
     if fused:
-        ahead = f"(size_t){rows // 2} * (HIDDEN / 2), " if with_next else ""
-        gate_up = fragment("gate_up_fused", rows=rows, half=rows // 2, ahead=ahead)
+        half = rows // 2
+        ahead = f"(size_t){1 if spread else half} * (HIDDEN / 2), " if with_next else ""
+        loop, rest = (_spread_loop if spread else _adjacent_loop)(half)
+        gate_up = fragment("gate_up_fused", rows=rows, half=half, ahead=ahead, loop=loop, rest=rest)
     else:
         gate_up = fragment("gate_up_separate", rows=rows)
     return "\n".join(
@@ -38,7 +52,7 @@ def emit(isa: Isa, design: Design) -> str:
             fragment(f"gelu_{design['gelu']}"),
             vocabulary(isa),
             fp4_matrix(isa, design, frozenset({1, rows, down_rows})),
-            "\n".join(_rows(count, with_next) for count in sorted(ranges)),
+            "\n".join(_rows(count, with_next, spread) for count in sorted(ranges)),
             fragment("normalize"),
             staging.shared,
             fragment(

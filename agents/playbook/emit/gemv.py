@@ -68,6 +68,7 @@ def f8_table() -> str:
 def f8_matrix(isa: Isa, design: Design) -> str:
     """``stage`` and ``dot_range`` for f8e4m3 rows; ``design`` gives decode, rows, accumulators, unroll, prefetch, hint."""
     rows = int(design["rows"])
+    spread = design["order"] == "spread"
     decode = str(design["decode"])
     tables = {"table": f8_table()} if decode == "table" else {}
     parts = [fragment(f"f8_{isa.dialect}_{decode}", **tables), "enum { STEP = 64 };\n", fragment("f8_stage")]
@@ -79,11 +80,11 @@ def f8_matrix(isa: Isa, design: Design) -> str:
                 count=_count(count),
                 accumulators=int(design["accumulators"]),
                 unroll=_unroll(design),
-                prefetch=_prefetch(design, "row", f"{count} * columns"),
+                prefetch=_prefetch(design, "row", "columns" if spread or count == 1 else f"{count} * columns"),
             )
         )
-    single = "    for (; row < last; row++)\n        dot_1(w + (size_t)row * columns, x, columns, out + row - first);\n"
-    parts.append(fragment("f8_rows", rows=rows, single=single if rows > 1 else ""))
+    single = "    for (; row < last; row++)\n        dot_1(w + (size_t)row * columns, x, columns, 1, out + row - first);\n"
+    parts.append(fragment("f8_rows_spread" if spread and rows > 1 else "f8_rows_adjacent", rows=rows, single=single if rows > 1 else ""))
     return "\n".join(parts)
 
 

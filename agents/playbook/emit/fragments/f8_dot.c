@@ -1,6 +1,6 @@
-/* out[r] = row r of w times x, for $count. */
+/* out[r * apart] = row (r * apart) of w times x, for $count. */
 static inline __attribute__((always_inline)) void
-dot_$rows(const uint8_t *restrict w, const float *restrict x, int columns, float *restrict out)
+dot_$rows(const uint8_t *restrict w, const float *restrict x, int columns, int apart, float *restrict out)
 {
     vec sum[$rows][$accumulators];
     for (int r = 0; r < $rows; r++)
@@ -10,7 +10,7 @@ dot_$rows(const uint8_t *restrict w, const float *restrict x, int columns, float
 $unroll    for (; c + STEP <= columns; c += STEP) {
 #pragma GCC unroll 16
         for (int r = 0; r < $rows; r++) {
-            const uint8_t *row = w + (size_t)r * columns + c;
+            const uint8_t *row = w + (size_t)r * apart * columns + c;
 $prefetch#pragma GCC unroll 4
             for (int unit = 0; unit < STEP; unit += UNIT) {
                 vec weight[VECTORS];
@@ -28,7 +28,7 @@ $prefetch#pragma GCC unroll 4
             sum[r][0] = vec_add(sum[r][0], sum[r][k]);
         float tail = 0.0f;
         for (int t = c; t < columns; t++)
-            tail += f8_to_f32(w[(size_t)r * columns + t]) * x[t];
-        out[r] = vec_sum(sum[r][0]) * UNSCALE + tail;
+            tail += f8_to_f32(w[(size_t)r * apart * columns + t]) * x[t];
+        out[r * apart] = vec_sum(sum[r][0]) * UNSCALE + tail;
     }
 }
