@@ -43,6 +43,8 @@ class Compilation:
     jail: Jail
     cache: Path
     device: str
+    seconds: float = BUILD_SECONDS
+    """Wall-clock limit of one run of the compiler."""
 
 
 def build_key(compiler: Compiler, spec: KernelSpec, source: str) -> str:
@@ -108,7 +110,7 @@ def _run(tools: Compilation, folder: Path, arguments: list[str]) -> Finished:
     argv = tools.jail.command([*tools.compiler.command, *arguments], _LIMITS, mounts, cwd=_INSIDE)
     return run_bounded(
         argv,
-        timeout_seconds=BUILD_SECONDS,
+        timeout_seconds=tools.seconds,
         environment=environment,
         cwd=None if full else folder,
         output_limit_bytes=DIAGNOSTICS_LIMIT_BYTES,
@@ -130,7 +132,7 @@ def _said(done: Finished) -> str:
 
 def _failed(done: Finished, level: SandboxLevel) -> Build | None:
     if done.status is None:
-        return Build(Outcome.BUILD_HUNG, None, None, f"killed after {BUILD_SECONDS:.0f} s\n{_said(done)}", done.seconds)
+        return Build(Outcome.BUILD_HUNG, None, None, f"killed after {done.seconds:.0f} s\n{_said(done)}", done.seconds)
     if done.status == 0:
         return None
     said = _said(done)
@@ -163,7 +165,7 @@ def _refuse_text(preprocessed: Path) -> Build | None:
             for rule in _AFTER_PREPROCESSING:
                 if rule.pattern.search(line):
                     reason = f"{rule.name} (after preprocessing, line {number}): {rule.why}"
-                    return Build(Outcome.BUILD_FAILED, None, None, reason, 0.0)
+                    return Build(Outcome.VETOED, None, None, reason, 0.0)
     return None
 
 

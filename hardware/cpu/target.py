@@ -32,7 +32,7 @@ class CpuTarget:
     ``compiler`` is a command line, or None to look for one. ``threads`` is how many a design has; None: one for each core
     that this process may use. ``sandbox`` is ``auto`` (full, or an error that says how to
     allow less), ``full`` or ``reduced``. ``holder`` names the user of the device in messages to others; ``on_wait`` is
-    called once when the device is not free.
+    called once when the device is not free. ``build_seconds`` is the wall-clock limit of a run of the compiler.
     """
 
     name = "cpu"
@@ -48,6 +48,7 @@ class CpuTarget:
         holder: str = "kernelwright",
         on_wait: Callable[[Holder | None], None] | None = None,
         settings: BenchSettings | None = None,
+        build_seconds: float = 60.0,
     ) -> None:
         if sandbox not in ("auto", "full", "reduced"):
             raise TargetError(f"sandbox is auto, full or reduced, not {sandbox!r}")
@@ -57,6 +58,7 @@ class CpuTarget:
         self._threads = threads or cores
         self._configured, self._sandbox, self._cache = compiler, sandbox, cache
         self._holder, self._on_wait, self._settings = holder, on_wait, settings
+        self._build_seconds = build_seconds
 
     @functools.cached_property
     def compiler(self) -> Compiler:
@@ -126,7 +128,7 @@ class CpuTarget:
         """Compile a source in the sandbox; see the protocol."""
         from .build import Compilation, build
 
-        return build(Compilation(self.compiler, self.jail, self.cache, DEVICE), spec, source)
+        return build(Compilation(self.compiler, self.jail, self.cache, DEVICE, self._build_seconds), spec, source)
 
     def probes(self) -> Sequence[Probe]:
         """Measure the chip; see the protocol."""

@@ -119,7 +119,8 @@ class Jail:
                 argv += ["--symlink", str(path.readlink()), name]
             elif path.exists():
                 argv += ["--ro-bind", name, name]
-        argv += ["--proc", "/proc", "--dev", "/dev"]
+        # No /dev: nothing here needs it, and reading a device may never end.
+        argv += ["--proc", "/proc"]
         for mount in mounts:
             argv += ["--bind" if mount.writable else "--ro-bind", str(mount.path), mount.inside or str(mount.path)]
         return [*argv, "--chdir", cwd]

@@ -1,0 +1,7 @@
+/* does: is no C */
+/* caught: build build-failed */
+#include "kernel.h"
+void toy(const float *restrict w, const float *restrict x, const int32_t *restrict at, uint16_t *restrict past,
+         uint16_t *restrict h, uint16_t *restrict y) {
+  this is not C
+}
