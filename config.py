@@ -8,9 +8,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .acceptance.policy import Policy, PolicyError
+from .agents.settings import (
+    Amount,
+    Limits,
+    ModelSettings,
+    Positive,
+    Price,
+    RoleLimits,
+    Roles,
+    RoleSettings,
+    inconsistencies,
+)
 
 DEFAULT_KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
 DEFAULT_FILE = Path("kernelwright.toml")
@@ -26,10 +37,9 @@ class _Section(BaseModel):
 
 
 class CpuSettings(_Section):
-    """The CPU target: which compiler, how many threads, which sandbox."""
+    """The CPU target: which compiler, which sandbox (``reduced`` allows less isolation, by name)."""
 
     compiler: str | None = None
-    threads: Annotated[int, Field(ge=1)] | None = None
     sandbox: Literal["auto", "full", "reduced"] = "auto"
 
 
@@ -40,9 +50,18 @@ class Targets(_Section):
 
 
 class Budgets(_Section):
-    """What a run may use."""
+    """What a run may use; ``minutes`` is activity in all, None no limit. ``roles`` limits single roles."""
 
     minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = 8.0
+    tokens: Positive | None = None
+    money: Amount | None = None
+    device_seconds: Amount | None = None
+    roles: RoleLimits = RoleLimits()
+
+    @property
+    def limits(self) -> Limits:
+        """What language models and the device may use; the minutes of activity are the router's business."""
+        return Limits(tokens=self.tokens, money=self.money, device_seconds=self.device_seconds)
 
 
 class Config(_Section):
@@ -55,7 +74,16 @@ class Config(_Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     budgets: Budgets = Budgets()
     targets: Targets = Targets()
+    models: dict[str, ModelSettings] = {}
+    roles: Roles = Roles()
     policy: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Config:
+        problems = inconsistencies(self.models, self.roles, self.budgets.limits, self.budgets.roles)
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
 
     def acceptance(self, overrides: Sequence[str] = ()) -> Policy:
         """The acceptance policy with ``key=value`` overrides; raises ConfigError."""
@@ -120,6 +148,8 @@ def _explain(error: ValidationError, where: str) -> str:
         if item["type"] == "extra_forbidden":
             near = difflib.get_close_matches(key.split(".")[-1], _known_keys(), n=1)
             lines.append(f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        elif item["type"] == "value_error":
+            lines.append(f"{key}: {item['ctx']['error']}" if key else str(item["ctx"]["error"]))
         else:
             lines.append(f"{key}: {item['msg'].lower()}, got {item['input']!r}")
     return f"in {where}: " + "; ".join(lines)
@@ -127,6 +157,6 @@ def _explain(error: ValidationError, where: str) -> str:
 
 def _known_keys() -> list[str]:
     keys: list[str] = []
-    for model in (Config, Budgets, Targets, CpuSettings):
+    for model in (Config, Budgets, Targets, CpuSettings, ModelSettings, Price, Roles, RoleSettings):
         keys.extend(model.model_fields)
     return keys

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from ..events.blobs import BlobError
 from ..events.log import EventLog, LogError
 from ..events.mapper import UnreadableEventError
-from ..events.views.run import RunView, UnknownRunError, load_run
+from ..events.views.load import UnknownRunError, load_run
+from ..events.views.run import RunView
 from ..events.views.summary import list_runs
 from ..events.views.tree import DesignView, TreeView
 from .output import fail, nearest

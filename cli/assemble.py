@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +14,9 @@ from ..config import Config
 from ..events.log import EventLog
 from ..events.views.run import RunView
 from ..events.views.summary import list_runs
-from ..hardware.discovery import UnknownTargetError, find_target
-from ..hardware.lease import LeaseHeldError, lease
+from ..hardware.discovery import find_target
 from ..hardware.target import Target, TargetError
-from ..kernels.registry import KernelFileError, UnknownKernelError, find_kernel, load_kernel_file
+from ..kernels.registry import KernelError, kernel, load_kernel_file
 from ..kernels.spec import KernelSpec
 from .output import fail
 
@@ -45,12 +42,12 @@ def assemble(settings: Config, *, as_json: bool) -> Parts:
         specs = {spec.name: spec for spec in own}
         # A kernel file alone means that kernel; naming kernels beside it means those too.
         wanted = () if own and settings.kernels == Config().kernels else settings.kernels
-        specs = {**{name: specs.get(name) or find_kernel(name) for name in wanted}, **specs}
+        specs = {**{name: specs.get(name) or kernel(name) for name in wanted}, **specs}
         if not specs:
             fail("no kernels are named; give --kernels a,b or --kernel-file", as_json=as_json)
         target = find_target(settings.target, settings.targets.model_dump().get(settings.target) or {})
         target.toolchain()
-    except (UnknownKernelError, KernelFileError, UnknownTargetError) as error:
+    except KernelError as error:
         fail(str(error), as_json=as_json)
     except TargetError as error:
         fail(str(error), as_json=as_json, code=1)
@@ -85,14 +82,3 @@ def new_run_name(log: EventLog) -> str:
     stem = datetime.now(UTC).strftime("r%Y%m%d-%H%M%S")
     taken = {each["run"] for each in list_runs(log)}
     return next(name for name in (stem, *(f"{stem}-{n}" for n in range(2, 1000))) if name not in taken)
-
-
-@contextmanager
-def run_lock(log: EventLog, run: str, *, as_json: bool) -> Iterator[None]:
-    """Only one process of this host works at a run at a time; another is told who does."""
-    digest = hashlib.sha256(str(Path(log.where).resolve()).encode()).hexdigest()[:12]
-    try:
-        with lease(f"run-{run}-{digest}", f"run {run}", wait=False):
-            yield
-    except LeaseHeldError as error:
-        fail(f"another process works at run {run} already: {error}", as_json=as_json, code=1)

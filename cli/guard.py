@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from .output import fail
+
+if TYPE_CHECKING:
+    from ..hardware.lease import Holder
+
+
+def tell_who_waits(holder: Holder | None) -> None:
+    """Say that the device is in use, and by whom; the run goes on by itself when it is free."""
+    who = f"{holder.name} (process {holder.pid})" if holder is not None else "builds"
+    sys.stderr.write(f"kernelwright: the device is in use by {who}; waiting for its turn\n")
 
 
 @contextmanager

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..config import DEFAULT_STORE
 from .access import find_design, find_run, find_tree, open_log
-from .output import emit_json, say
+from .output import console, emit_json, say
 
 Store = Annotated[str, typer.Option("--store", help="The log: a file path or sqlite:///path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -38,11 +37,12 @@ def status(
     else:
         from .report import print_result
 
-        print_result(Console(), summary, store)
+        print_result(console(), summary, store)
 
 
 def runs(store: Store = DEFAULT_STORE, as_json: Json = False) -> None:
     """List the runs of a store, newest first."""
+    from ..events.opening import shown
     from ..events.views.summary import list_runs
 
     with open_log(store, as_json=as_json) as log:
@@ -53,7 +53,7 @@ def runs(store: Store = DEFAULT_STORE, as_json: Json = False) -> None:
     for each in found:
         say(f"{each['run']}  {each['state']:<11}  {each['started']}  {each['target']}  {', '.join(each['kernels'])}")
     if not found:
-        say(f"no runs in {store} yet; start one with `kernelwright run`")
+        say(f"no runs in {shown(store)} yet; start one with `kernelwright run`")
 
 
 def tree(
@@ -70,7 +70,7 @@ def tree(
     if as_json:
         emit_json(tree_data(view))
     else:
-        print_tree(Console(), view)
+        print_tree(console(), view)
 
 
 def explain(run: RunName, design: DesignName, store: Store = DEFAULT_STORE, as_json: Json = False) -> None:
@@ -85,7 +85,7 @@ def explain(run: RunName, design: DesignName, store: Store = DEFAULT_STORE, as_j
     else:
         from .explain_view import print_explanation
 
-        print_explanation(Console(), data)
+        print_explanation(console(), data)
 
 
 def source(run: RunName, design: DesignName, store: Store = DEFAULT_STORE, as_json: Json = False) -> None:

@@ -102,5 +102,5 @@ class Lines:
             row = kernel_summary(tree)
             text += f" | best {seconds_text(row['best_seconds'])} {ratio_text(row['speedup'])}"
             text += f", {ratio_text(row['floor_ratio'])} floor"
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, soft_wrap=True)
         sys.stderr.flush()

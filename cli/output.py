@@ -9,6 +9,16 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import typer
+from rich.console import Console
+
+PIPED_WIDTH = 160
+"""Columns of tables that do not go to a terminal."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or wide enough for the tables where there is none."""
+    made = Console(stderr=stderr)
+    return made if made.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
 
 
 def emit_json(value: object) -> None:

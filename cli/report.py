@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..events.opening import shown
 from .output import counts_text, ratio_text, seconds_text
 
 
@@ -31,7 +32,7 @@ def result_table(summary: dict[str, Any]) -> Table:
             kernel["name"],
             seconds_text(kernel["baseline_seconds"]),
             seconds_text(kernel["best_seconds"]),
-            kernel["refused"] or interval_text(kernel),
+            interval_text(kernel),
             ratio_text(kernel["floor_ratio"]),
             str(designs["proposed"]),
             counts_text(designs["screened"]),
@@ -54,6 +55,8 @@ def print_result(console: Console, summary: dict[str, Any], store: str) -> None:
     if summary["geomean_speedup"] is not None:
         console.print(f"geomean speedup over the baselines: [bold]{summary['geomean_speedup']:.2f}x[/bold]")
     for kernel in summary["kernels"]:
+        if kernel["refused"]:
+            console.print(f"[bold red]left out[/bold red] {kernel['name']}: {kernel['refused']}")
         if kernel["alarm"]:
             console.print(f"[bold red]alarm[/bold red] {kernel['name']}: {kernel['alarm']}")
     overhead = summary["overhead_seconds_per_candidate"]
@@ -62,7 +65,7 @@ def print_result(console: Console, summary: dict[str, Any], store: str) -> None:
             f"device {summary['device_seconds']:.1f} s, elapsed {summary['elapsed_seconds']:.0f} s, "
             f"loop overhead {overhead * 1e3:.0f} ms for each candidate"
         )
-    run, option = summary["run"], "" if store == "kernelwright.sqlite" else f" --store {store}"
+    run, option = summary["run"], "" if store == "kernelwright.sqlite" else f" --store {shown(store)}"
     first = next((k for k in summary["kernels"] if k["best_design"]), None)
     console.print("\nlook closer:")
     if summary["state"] != "finished":

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..config import DEFAULT_STORE, Config, ConfigError, load_config
 from .access import find_run, find_tree, open_log
-from .guard import explained, interruptible
+from .guard import explained, interruptible, tell_who_waits
 from .inspect_commands import Json, RunName, Store
-from .output import emit_json, fail, say
+from .output import console, emit_json, fail, say
 
 if TYPE_CHECKING:
     from ..events.log import EventLog
@@ -67,7 +66,11 @@ def run(
     parts = assemble(settings, as_json=as_json)
     with open_log(settings.store, as_json=as_json, create=True, read_only=False) as log:
         name = new_run_name(log)
-        recorded = {**settings.model_dump(mode="json"), "kernel_sources": remember_kernel_files(log, settings)}
+        # Where the log lies is not part of the run; a URL would bring its password into the log.
+        recorded = {
+            **settings.model_dump(mode="json", exclude={"store"}),
+            "kernel_sources": remember_kernel_files(log, settings),
+        }
         plan = Plan(
             run=name,
             target=settings.target,
@@ -121,18 +124,15 @@ def submit(
     with open_log(store, as_json=as_json, read_only=False) as log:
         view = find_run(log, run, as_json=as_json)
         find_tree(view, kernel, as_json=as_json)
-        from .assemble import assemble_recorded, run_lock
+        from .assemble import assemble_recorded
 
         _, parts = assemble_recorded(log, view, as_json=as_json)
         from ..graph.runner import submit_design, workbench
 
-        with (
-            run_lock(log, run, as_json=as_json),
-            workbench(log, run, parts.target, parts.specs, parts.specialist) as wb,
-        ):
+        with workbench(log, run, parts.target, parts.specs, parts.specialist) as wb:
             from .live import progress
 
-            with explained(as_json=as_json), interruptible(), progress(Console(stderr=True), quiet=as_json) as observer:
+            with explained(as_json=as_json), interruptible(), progress(console(stderr=True), quiet=as_json) as observer:
                 result = submit_design(wb, kernel, text, title, observer)
     if as_json:
         emit_json(result)
@@ -147,17 +147,16 @@ def _work(
     """Drive a run to its end, with progress; Ctrl-C leaves a resumable log and exit code 130."""
     from ..graph import runner
     from ..hardware.target import TargetError
-    from .assemble import run_lock
     from .live import progress
 
-    console = Console(stderr=True)
     code = 0
-    with run_lock(log, name, as_json=as_json), explained(as_json=as_json):
+    with explained(as_json=as_json):
         with runner.workbench(log, name, parts.target, parts.specs, parts.specialist) as wb:
+            wb.on_wait = tell_who_waits
             if resume_minutes is not None:
                 runner.resume(wb, resume_minutes, "search")
             try:
-                with interruptible(), progress(console, quiet=as_json) as observer:
+                with interruptible(), progress(console(stderr=True), quiet=as_json) as observer:
                     runner.drive(wb, observer)
             except KeyboardInterrupt as interrupt:
                 code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
@@ -167,7 +166,7 @@ def _work(
                 runner.stop(wb, "failed", str(error))
                 raise
             view = wb.view
-        _report(view, settings.store, as_json=as_json)
+        _report(view, log.where, as_json=as_json)
     if code:
         sys.stderr.write(f"kernelwright: stopped; go on with `kernelwright resume {name}`\n")
         raise typer.Exit(code)
@@ -181,4 +180,4 @@ def _report(view: RunView, store: str, *, as_json: bool) -> None:
     else:
         from .report import print_result
 
-        print_result(Console(), run_summary(view), store)
+        print_result(console(), run_summary(view), store)

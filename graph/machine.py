@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 
+from ..agents.team import Team
+from ..events.base import Context
 from ..events.run import StepStarted
 from .step import STEP_NAMES, Step
 from .steps import EFFECTS, Effect
@@ -20,6 +23,12 @@ from .workbench import Workbench
 
 PURE = frozenset({"observe", "baseline", "propose", "review", "judge", "accept", "finish"})
 """Steps without an effect outside the log: their intent is saved together with their outcome, one fsync instead of two."""
+
+ON_DEVICE = frozenset({"probe", "floor", "calibrate", "screen", "compare", "confirm", "anchor"})
+"""Steps that take readings: they hold the device's lease, and the log says from when to when."""
+
+ASKING = frozenset({"propose", "review"})
+"""Steps that ask a model where there is one; a team records each call as it is made, so their intent comes first."""
 
 
 class MachineState(TypedDict):
@@ -36,11 +45,16 @@ class UnknownStepError(Exception):
 def perform(wb: Workbench, step: Step, effect: Effect) -> str:
     """Do one step: intent, effect, outcome. What it recorded and its outcome are saved in one transaction."""
     wb.seconds = {}
-    begun = time.perf_counter()
     context = replace(wb.context, toolchain=wb.view.toolchain.fingerprint if wb.view.toolchain else "")
+    with wb.leased(context) if step.name in ON_DEVICE else nullcontext():
+        return _perform(wb, step, effect, context)
+
+
+def _perform(wb: Workbench, step: Step, effect: Effect, context: Context) -> str:
+    begun = time.perf_counter()
     started: StepStarted = wb.run.begin_step(context, step.key, step.name, step.subject)
-    if step.name not in PURE:
-        wb.log.record(wb.run)
+    if step.name not in PURE or (step.name in ASKING and isinstance(wb.specialist, Team)):
+        wb.log.record(wb.device, wb.run)
     wb.context = replace(context, cause=started.ref, step=step.name, attempt=started.attempt)
     outcome = effect(wb, step)
     if wb.run.stopped is None:
@@ -48,6 +62,7 @@ def perform(wb: Workbench, step: Step, effect: Effect) -> str:
         parts = dict(wb.seconds)
         parts["rest"] = max(0.0, spent - sum(parts.values()))
         wb.run.finish_step(wb.context, step.key, outcome, parts)
+    wb.release()
     wb.log.record(*wb.aggregates)
     wb.context = context
     return outcome

@@ -13,8 +13,10 @@ from ..events.views.run import RunView
 from ..events.views.tree import DECIDING, DesignView, TreeView
 from .step import Step
 
-CLOSING_SECONDS = 12.0
-"""Kept back for each kernel at the end: its last floor, the recheck of its best on unseen seeds, the anchor."""
+CLOSING_SECONDS = 10.0
+"""Kept back for each kernel at the end: its last floor and the comparison of its best with the baseline."""
+RECHECK_SECONDS = 2.0
+"""Kept back for each accepted design: its recheck on unseen seeds."""
 RECALIBRATE_RATIO = 1.5
 """A best this many times faster than the design that the noise was calibrated with is calibrated itself."""
 PATIENCE = 4
@@ -38,7 +40,8 @@ def route(view: RunView, policy: Policy) -> Step:
     if searching(view):
         candidates = [tree for tree in trees if not tree.exhausted]
         tree = max(candidates, key=promise)
-        return Step("propose", tree.kernel, turn=len(tree.designs))
+        # A round may register no design or several: counting both tells each from the one before.
+        return Step("propose", tree.kernel, turn=len(tree.designs) + view.finished("propose", tree.kernel))
     for tree in trees:
         step = _close(view, tree)
         if step is not None:
@@ -49,7 +52,8 @@ def route(view: RunView, policy: Policy) -> Step:
 def searching(view: RunView) -> bool:
     """Whether there is time and something left to search."""
     trees = [tree for tree in view.trees.values() if tree.refused is None]
-    reserve = min(CLOSING_SECONDS * len(trees), 0.25 * view.minutes * 60)
+    closing = sum(CLOSING_SECONDS + RECHECK_SECONDS * len(tree.lineage) for tree in trees)
+    reserve = min(closing, 0.25 * view.minutes * 60)
     return view.elapsed_seconds < view.minutes * 60 - reserve and any(not tree.exhausted for tree in trees)
 
 

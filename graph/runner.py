@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +15,13 @@ from ..agents.port import Specialist
 from ..events.base import Context
 from ..events.device import Device
 from ..events.knowledge import KnowledgeBase, KnowledgeEvent
-from ..events.log import EventLog, Recorded
-from ..events.run import Run, RunEvent, StopReason
+from ..events.log import EventLog, Recorded, RunHeldError
+from ..events.run import HeldBy, Run, RunEvent, StopReason
 from ..events.tree import DesignTree, TreeEvent
 from ..events.views.knowledge import load_knowledge
-from ..events.views.run import RunView, load_run
+from ..events.views.load import load_run
+from ..events.views.run import RunView
+from ..events.views.snapshot import keep_view
 from ..hardware.target import Target, TargetError
 from ..kernels.spec import KernelSpec
 from .machine import machine
@@ -44,6 +48,17 @@ class Plan:
     version: str
 
 
+SNAPSHOT_EVERY_EVENTS = 1_000
+"""How far a cached view may lie behind the log while a run goes on."""
+SNAPSHOT_AT_STOP_EVENTS = 200
+"""A run of fewer events is folded as fast as a snapshot of it is read."""
+
+
+def this_process() -> HeldBy:
+    """Who works at a run, as its events say it."""
+    return {"host": socket.gethostname(), "pid": os.getpid()}
+
+
 def start_run(log: EventLog, plan: Plan) -> None:
     """Record the start of a run; its entropy is drawn here, once."""
     run = log.load(Run, plan.run)
@@ -58,6 +73,7 @@ def start_run(log: EventLog, plan: Plan) -> None:
         minutes=plan.minutes,
         config=dict(plan.config),
         version=plan.version,
+        holder=this_process(),
     )
     log.record(run)
 
@@ -66,7 +82,17 @@ def start_run(log: EventLog, plan: Plan) -> None:
 def workbench(
     log: EventLog, run: str, target: Target, specs: Mapping[str, KernelSpec], specialist: Specialist
 ) -> Iterator[Workbench]:
-    """Fold a run and set up what its steps need; everything is closed at the end."""
+    """Fold a run and set up what its steps need; everything is closed at the end.
+
+    Only one process at a time gets one for a run, whichever machine it is on; RunHeldError says who has it.
+    """
+    with log.hold(run):
+        yield from _workbench(log, run, target, specs, specialist)
+
+
+def _workbench(
+    log: EventLog, run: str, target: Target, specs: Mapping[str, KernelSpec], specialist: Specialist
+) -> Iterator[Workbench]:
     view = load_run(log, run)
     assert view.started is not None
     known = load_knowledge(log, target.name)
@@ -74,7 +100,7 @@ def workbench(
         log=log,
         view=view,
         known=known,
-        policy=Policy.from_mapping(view.started.policy),
+        policy=Policy.from_mapping(view.policy),
         target=target,
         specs=specs,
         specialist=specialist,
@@ -90,17 +116,24 @@ def workbench(
                 view.apply(recorded)
             elif isinstance(recorded.event, KnowledgeEvent):
                 known.apply(recorded)
+        behind = view.events - snapshot_at[0]
+        if behind >= (SNAPSHOT_EVERY_EVENTS if view.stopped is None else SNAPSHOT_AT_STOP_EVENTS):
+            snapshot_at[0] = view.events
+            keep_view(log, view)
+            log.keep_snapshot(wb.run, *wb.trees.values())
 
+    snapshot_at = [view.events]
     log.listen(follow)
     try:
         yield wb
     finally:
+        log.unlisten(follow)
         wb.close()
 
 
 def resume(wb: Workbench, minutes: float, purpose: str) -> None:
     """Record that this process takes the run up again, for at most ``minutes`` of activity in all."""
-    wb.run.resume(wb.context, minutes, purpose)  # type: ignore[arg-type]  # one of the two literals, from the caller
+    wb.run.resume(wb.context, minutes, purpose, this_process())  # type: ignore[arg-type]  # one of the two literals, from the caller
     wb.log.record(wb.run)
 
 
@@ -138,6 +171,7 @@ def submit_design(wb: Workbench, kernel: str, source: str, title: str, observer:
         levers={},
         source=source,
     )
+    wb.run.submitted(wb.context, kernel, design)
     wb.log.record(*wb.aggregates)
     drive(wb, observer, until=lambda view: design not in view.trees[kernel].unsettled)
     stop(wb, before)
@@ -149,6 +183,9 @@ def submit_design(wb: Workbench, kernel: str, source: str, title: str, observer:
 
 def stop(wb: Workbench, reason: StopReason, detail: str = "") -> None:
     """Record that the run stops here. Whatever an unfinished step had not saved is forgotten."""
+    wb.log.blobs.recorded()
     run = wb.log.load(Run, wb.view.name)
+    if run.token != wb.run.token:
+        raise RunHeldError(f"another process has taken run {wb.view.name} up since; nothing was recorded here")
     run.stop(Context(), reason, detail)
     wb.log.record(run)

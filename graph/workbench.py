@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ from ..events.run import Run
 from ..events.tree import DesignTree
 from ..events.views.knowledge import KnowledgeView
 from ..events.views.run import RunView
+from ..hardware.lease import Holder, lease
 from ..hardware.target import Bench, Build, Session, Target
 from ..kernels.spec import KernelSpec
 
@@ -53,6 +54,11 @@ class Workbench:
     device: Device
     context: Context = field(default_factory=Context)
     seconds: dict[str, float] = field(default_factory=dict)
+    extras: list[Aggregate] = field(default_factory=list)
+    """Further aggregates that a step has recorded in."""
+    on_wait: Callable[[Holder | None], None] | None = None
+    """Told once, with who has it, when the device is not free."""
+    _lease: tuple[int, float] | None = None
     _benches: dict[str, Bench] = field(default_factory=dict)
     _builds: dict[str, Build] = field(default_factory=dict)
     _session: tuple[SessionKey, Session, ExitStack] | None = None
@@ -61,7 +67,7 @@ class Workbench:
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """All that a step may have recorded in."""
-        return (*self.trees.values(), self.knowledge, self.device, self.run)
+        return (*self.trees.values(), self.knowledge, self.device, *self.extras, self.run)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -72,10 +78,32 @@ class Workbench:
         finally:
             self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - begun
 
+    @contextmanager
+    def leased(self, context: Context) -> Iterator[None]:
+        """Hold the target's device for the body, and say so in the log: the lease is recorded with the next save."""
+        asked = time.perf_counter()
+        with lease(self.target.name, f"run {self.view.name}", on_wait=self.on_wait) as held:
+            if self.log.version(Device, self.target.name) != self.device.version:
+                # Another run of this store had the device meanwhile.
+                self.device = self.log.load(Device, self.target.name)
+            self._lease = (max(held.token, self.device.token + 1), time.perf_counter())
+            waited = self._lease[1] - asked
+            self.device.grant(context, self.view.name, self._lease[0], waited, self.target.name)
+            self.seconds["waiting"] = waited
+            try:
+                yield
+            finally:
+                self._lease = None
+
+    def release(self) -> None:
+        """Record the end of the lease, if there is one; the device itself is free once the outcome is saved."""
+        if self._lease is not None:
+            token, since = self._lease
+            self.device.release(self.context, self.view.name, token, time.perf_counter() - since)
+
     def secret(self, *names: object) -> int:
         """A seed (63 bits) that follows from the run's entropy and ``names``; candidates cannot know it."""
-        assert self.view.started is not None
-        text = "/".join([self.view.started.entropy, *map(str, names)])
+        text = "/".join([self.view.entropy, *map(str, names)])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
     def source(self, kernel: str, design: str) -> str:

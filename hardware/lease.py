@@ -21,6 +21,8 @@ from pathlib import Path
 
 RUNTIME_VARIABLE = "KERNELWRIGHT_RUNTIME"
 """Environment variable that names the folder of lease files; runs that should take turns must agree on it."""
+_held: dict[str, Lease] = {}
+"""Leases of this process, by device: whoever holds one may read and build without taking it again."""
 _POLL_SECONDS = 0.05
 _RECORD_BYTES = 4096
 
@@ -119,17 +121,22 @@ def lease(
 ) -> Iterator[Lease]:
     """Hold ``device`` for the body. ``on_wait`` is called once, with who has it, when it is not free at once.
 
-    Raises LeaseHeldError when it is not free and ``wait`` is false.
+    A lease that this process holds already is given again. Raises LeaseHeldError when it is not free and ``wait`` is false.
     """
+    if device in _held:
+        yield _held[device]
+        return
     descriptor = _open(device)
     try:
         _acquire(descriptor, fcntl.LOCK_EX, device, wait, on_wait)
         token = _read(descriptor)[0] + 1
         me = Holder(holder, os.getpid(), time.time())
         _write(descriptor, token, me)
+        _held[device] = Lease(device, me, token)
         try:
-            yield Lease(device, me, token)
+            yield _held[device]
         finally:
+            del _held[device]
             _write(descriptor, token, None)
     finally:
         os.close(descriptor)  # drops the lock
@@ -137,7 +144,10 @@ def lease(
 
 @contextlib.contextmanager
 def shared(device: str) -> Iterator[None]:
-    """Keep readings of ``device`` away for the body, without keeping other builds away."""
+    """Keep readings of ``device`` away for the body, without keeping other builds away; nothing to do for its holder."""
+    if device in _held:
+        yield
+        return
     descriptor = _open(device)
     try:
         _acquire(descriptor, fcntl.LOCK_SH, device, True, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
 from ...acceptance.calibration import MIN_PAIRS, SameReadings, calibrate
@@ -10,11 +12,10 @@ from ...events.tree import NoiseCalibrated, TreeRefused
 from ...hardware.outcome import Outcome
 from ..step import Step
 from ..workbench import Workbench
-from .compare import read_pairs
+from .compare import LONGEST_READING_SECONDS, MOST_CALLS, read_pairs
 
-CALLS = (1, 4, 16)
+CALLS = (1, 4, MOST_CALLS)
 """Numbers of calls that a reading may consist of."""
-LONGEST_READING_SECONDS = 0.05
 KINDS = 3
 """How many of them are tried, the longest that fit."""
 TRIES = 3
@@ -52,7 +53,7 @@ def calibrate_noise(wb: Workbench, step: Step) -> str:
         seconds=seconds,
         calls=found.calls_per_reading,
         scale=found.scale,
-        minimum_effect=found.minimum_detectable_effect,
+        minimum_effect=found.minimum_detectable_effect if isfinite(found.minimum_detectable_effect) else None,
         refused=found.refused,
         reason=found.reason,
         evidence=tuple(evidence),

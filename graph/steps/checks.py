@@ -17,7 +17,7 @@ def build(wb: Workbench, step: Step) -> str:
     check = "symbols" if built.outcome is Outcome.BAD_SYMBOLS else "build"
     outcome, reason = built.outcome, "" if built.ok else _first_error(built.diagnostics)
     if built.ok:
-        twin = next((d.id for d in view.designs.values() if d.artifact == built.artifact and d.id != step.design), None)
+        twin = view.artifact_twin(step.design, built.artifact)
         if twin is not None:
             check, outcome = "identity", Outcome.DUPLICATE
             reason = f"compiles to the same artifact as {twin}"

@@ -11,14 +11,23 @@ from ...acceptance.estimate import hodges_lehmann
 from ...acceptance.screens import plainly_slower, suspicion
 from ...acceptance.sequential import decide, log_ratio
 from ...events.tree import Purpose
-from ...events.views.tree import DECIDING
+from ...events.views.tree import DECIDING, TreeView
 from ...hardware.outcome import Outcome
 from ...hardware.target import Pairs, TargetError
 from ..step import Step
 from ..workbench import SessionKey, Workbench
 
+LONGEST_READING_SECONDS = 0.1
+"""A reading of many calls of a slow design would only cost device time: long readings are quiet by themselves."""
+MOST_CALLS = 16
 PAIRS_PER_LOOK = 5
 """Pairs taken in one step. The test looks after each of them; fewer would spend the time on handing over."""
+
+
+def most_calls(view: TreeView, *designs: str) -> int:
+    """How many calls fit into a reading of the slower of two designs, as far as they have been read: at least one."""
+    slowest = max((view.seconds_of.get(design, 0.0) for design in designs), default=0.0)
+    return max(1, int(LONGEST_READING_SECONDS / slowest)) if slowest else MOST_CALLS
 
 
 def read_pairs(
@@ -37,7 +46,9 @@ def read_pairs(
     """
     noise = wb.view.trees[step.kernel].noise
     scale = noise.scale if noise is not None else 0.0
-    calls = calls or (noise.calls if noise is not None else 1)
+    calls = calls or min(
+        noise.calls if noise is not None else 1, most_calls(wb.view.trees[step.kernel], best, candidate)
+    )
     looks = max(1, wb.policy.pairs_per_process // PAIRS_PER_LOOK)
     key = SessionKey(step.kernel, best, candidate, f"{_PROCESSES_FOR[purpose]}-{turn // looks}")
     coins = np.random.default_rng(wb.secret("orders", purpose, step.kernel, best, candidate, turn))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from ...events.base import canonical
-from ...events.tree import FloorMeasured, TreeRefused
+from ...events.tree import FloorMeasured
 from ...hardware.target import Toolchain
-from ...kernels.admission import SpecRefused, admit
 from ...kernels.spec import KernelSpec
 from ..step import Step
 from ..workbench import Workbench
@@ -59,9 +58,9 @@ def spec_digest(spec: KernelSpec) -> str:
 
 
 def admit_kernel(wb: Workbench, step: Step) -> str:
-    """Enter a kernel into the run, unless its reference could not tell a right kernel from an empty one."""
-    spec, tree = wb.specs[step.kernel], wb.trees[step.kernel]
-    tree.start(
+    """Enter a kernel into the run. That its reference tells right from wrong was shown when it was registered."""
+    spec = wb.specs[step.kernel]
+    wb.trees[step.kernel].start(
         wb.context,
         run=wb.view.name,
         kernel=step.kernel,
@@ -69,12 +68,6 @@ def admit_kernel(wb: Workbench, step: Step) -> str:
         dimensions=dict(spec.dimensions),
         streamed_bytes=spec.streamed_bytes,
     )
-    try:
-        with wb.timed("values"):
-            admit(spec)
-    except SpecRefused as refusal:
-        tree.note(wb.context, TreeRefused, reason=str(refusal))
-        return "refused"
     return "ok"
 
 

@@ -6,13 +6,17 @@ import hashlib
 import re
 import time
 
-from ...agents.port import NothingLeft, ProposeTask, Tried
+from ...agents.port import NothingLeft, Proposal, ProposeTask, Tried
+from ...agents.team import Team
 from ...events.base import canonical
 from ...events.tree import SearchExhausted
 from ...events.views.tree import DECIDING, DesignView, TreeView
 from ...hardware.outcome import Outcome
 from ..step import Step
 from ..workbench import Workbench
+from .team import desk, propose_round
+
+PLAYBOOK = "playbook"
 
 
 def normalized_digest(source: str) -> str:
@@ -78,6 +82,11 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
 def propose(wb: Workbench, step: Step) -> str:
     """Ask for the next design and register it, or note that nothing is left."""
     task = propose_task(wb, step.kernel, step.turn)
+    if isinstance(wb.specialist, Team):
+        found, over = propose_round(wb, wb.specialist, task)
+        for proposal in found.proposals:
+            _register(wb, step.kernel, proposal)
+        return over or "ok"
     begun = time.perf_counter()
     answer = wb.specialist.propose(task)
     seconds = time.perf_counter() - begun
@@ -94,18 +103,26 @@ def propose(wb: Workbench, step: Step) -> str:
     if isinstance(answer, NothingLeft):
         tree.note(wb.context, SearchExhausted, reason=answer.reason)
         return "nothing-left"
-    register(
-        wb,
-        step.kernel,
-        parent=answer.parent,
-        kind=answer.kind,
-        by=f"{wb.specialist.name}/{answer.role}",
-        title=answer.title,
-        rationale=answer.rationale,
-        levers=dict(answer.levers),
-        source=answer.source,
-    )
+    _register(wb, step.kernel, answer)
     return "ok"
+
+
+def _register(wb: Workbench, kernel: str, proposal: Proposal) -> None:
+    design = register(
+        wb,
+        kernel,
+        parent=proposal.parent,
+        kind=proposal.kind,
+        by=f"{proposal.model or PLAYBOOK if isinstance(wb.specialist, Team) else wb.specialist.name}/{proposal.role}",
+        title=proposal.title,
+        rationale=proposal.rationale,
+        levers=dict(proposal.levers),
+        source=proposal.source,
+    )
+    if isinstance(wb.specialist, Team):
+        answers = wb.specialist.attribute(desk(wb), kernel, design, proposal)
+        if answers is not None and answers not in wb.extras:
+            wb.extras.append(answers)
 
 
 def register(
@@ -121,7 +138,7 @@ def register(
     source: str,
 ) -> str:
     """Record a proposal with the next free name; returns that name."""
-    name = f"d{len(wb.view.trees[kernel].designs):04d}"
+    name = f"d{len(wb.trees[kernel].designs):04d}"
     wb.trees[kernel].propose(
         wb.context,
         design=name,
@@ -144,16 +161,13 @@ def review(wb: Workbench, step: Step) -> str:
     begun = time.perf_counter()
     report = wb.target.review(wb.specs[step.kernel], wb.source(step.kernel, step.design))
     outcome, reason, details = report.outcome, report.reason, dict(report.details)
-    twin = next(
-        (
-            other.id
-            for other in tree.designs.values()
-            if other.id != design.id and other.proposed.normalized == design.proposed.normalized
-        ),
-        None,
-    )
+    twin = tree.source_twin(design)
     if report.ok and twin is not None:
         outcome, reason = Outcome.DUPLICATE, f"the same source as {twin}"
+    elif report.ok and isinstance(wb.specialist, Team):
+        veto = wb.specialist.review(desk(wb), step.kernel, step.design)
+        if veto is not None:
+            outcome, reason = Outcome.VETOED, f"the reviewer: {veto}"
     wb.trees[step.kernel].check(
         wb.context,
         design=step.design,
