@@ -149,9 +149,9 @@ def measure_floor(loader: Loader, conductor: Conductor, buffers: Buffers, compil
     except LoadError as failure:
         raise TargetError(f"the floor could not be read: {failure}") from failure
     finally:
-        conductor.drop(number)
         for worker in workers.values():
             worker.close()
+        conductor.drop(number)
     value = float(np.median(values))
     return Probe(
         name=f"floor.{spec.name}",

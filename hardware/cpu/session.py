@@ -135,9 +135,9 @@ class CpuSession:
     def unload(self, arm: Arm) -> None:
         """End the process of an arm."""
         if arm.worker is not None:
-            self._conductor.drop(arm.number)
             arm.worker.close()
             arm.worker = None
+            self._conductor.drop(arm.number)
 
     def close(self, restore: Callable[[Buffers], None]) -> None:
         """End both processes; ``restore`` puts state back that a failed design may have changed."""

@@ -95,9 +95,9 @@ class Verifier:
             self.conductor.add(number, worker)
             report = self._cases(worker, number, cases, predictions)
         finally:
-            self.conductor.drop(number)
             worker.close()
             self.buffers.clean_slack()
+            self.conductor.drop(number)
         details = {**report.details, "reference_seconds": drawn_seconds}
         return CheckReport(report.outcome, report.reason, time.perf_counter() - start, details)
 
