@@ -67,6 +67,12 @@ class Proposal(Frozen):
     rationale: str
     levers: dict[str, str | int]
     source: str = Field(exclude=True)
+    model: str | None = None
+    """The language model that it came from, if one did; ``request`` is the digest of what that was asked last."""
+    request: str | None = None
+    mechanism: str = ""
+    repairs: str | None = None
+    """The design that it puts right, if it does."""
 
 
 class NothingLeft(Frozen):
