@@ -42,6 +42,20 @@ def find_run(log: EventLog, run: str | None, *, as_json: bool) -> RunView:
         fail(f"there is no run {run!r} in {log.where}; {nearest(run, names)}", as_json=as_json)
 
 
+def run_as_of(log: EventLog, view: RunView, moment: str, *, as_json: bool) -> RunView:
+    """The run as of an event, a time or a toolchain; as it is now when ``moment`` is empty."""
+    if not moment:
+        return view
+    from ..events.views.asof import UnknownMomentError, position_as_of
+    from ..events.views.load import history
+
+    try:
+        until = position_as_of(history(log, view.name), moment)
+    except UnknownMomentError as error:
+        fail(str(error), as_json=as_json)
+    return load_run(log, view.name, until=until)
+
+
 def find_tree(view: RunView, kernel: str, *, as_json: bool) -> TreeView:
     """The tree of a kernel of the run."""
     if kernel not in view.trees:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..config import DEFAULT_STORE
-from .access import find_design, find_run, find_tree, open_log
+from .access import find_design, find_run, find_tree, open_log, run_as_of
 from .output import console, emit_json, say
 
 Store = Annotated[str, typer.Option("--store", help="The log: a file path or sqlite:///path.")]
@@ -59,6 +59,7 @@ def runs(store: Store = DEFAULT_STORE, as_json: Json = False) -> None:
 def tree(
     run: RunName,
     kernel: Annotated[str, typer.Argument(help="Name of the kernel.")],
+    as_of: Annotated[str, typer.Option(help="An earlier state: an event, a time, or a toolchain's fingerprint.")] = "",
     store: Store = DEFAULT_STORE,
     as_json: Json = False,
 ) -> None:
@@ -66,9 +67,11 @@ def tree(
     from .tree_view import print_tree, tree_data
 
     with open_log(store, as_json=as_json) as log:
-        view = find_tree(find_run(log, run, as_json=as_json), kernel, as_json=as_json)
+        found = find_run(log, run, as_json=as_json)
+        view = find_tree(run_as_of(log, found, as_of, as_json=as_json), kernel, as_json=as_json)
+        data = tree_data(view)
     if as_json:
-        emit_json(tree_data(view))
+        emit_json(data)
     else:
         print_tree(console(), view)
 

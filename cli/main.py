@@ -7,7 +7,9 @@ import sys
 import typer
 
 from .. import __version__
-from . import inspect_commands, run_commands
+from . import inspect_commands, log_commands, run_commands
+from .logs import LEVELS, configure
+from .output import fail, nearest
 
 app = typer.Typer(
     name="kernelwright",
@@ -26,13 +28,23 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
+    version: bool = typer.Option(  # noqa: ARG001  its callback does the work
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+    log_level: str = typer.Option(
+        "warning", envvar="KERNELWRIGHT_LOG_LEVEL", help="Diagnostics on standard error: debug, info, warning, error."
+    ),
+    log_json: bool = typer.Option(False, "--log-json", help="Diagnostics as JSON lines."),
 ) -> None:
     """Options of the program itself."""
+    if log_level not in LEVELS:
+        fail(f"log level {log_level!r}; {nearest(log_level, LEVELS)}")
+    configure(log_level, as_json=log_json)
 
 
 run_commands.register(app)
 inspect_commands.register(app)
+log_commands.register(app)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import DEFAULT_STORE, Config, ConfigError, load_config
+from ..config import DEFAULT_STORE, ConfigError, load_config
 from .access import find_run, find_tree, open_log
 from .guard import explained, interruptible, tell_who_waits
 from .inspect_commands import Json, RunName, Store
@@ -18,6 +18,7 @@ from .output import console, emit_json, fail, say
 if TYPE_CHECKING:
     from ..events.log import EventLog
     from ..events.views.run import RunView
+    from .assemble import Parts
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +38,9 @@ def run(
         str | None, typer.Option("--store", envvar="KERNELWRIGHT_STORE", help="The log: a file path or sqlite:///path.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the search; what is measured stays random.")] = None,
+    sandbox: Annotated[
+        str | None, typer.Option(help="Isolation of candidate code: full, or reduced where the machine allows no more.")
+    ] = None,
     policy: Annotated[
         list[str] | None, typer.Option(help="Acceptance threshold key=value; may be given again.")
     ] = None,
@@ -53,6 +57,7 @@ def run(
         "store": store,
         "seed": seed,
         "budgets": {"minutes": minutes},
+        "targets": {"cpu": {"sandbox": sandbox}},
     }
     try:
         settings = load_config(config, overrides)
@@ -82,7 +87,7 @@ def run(
             version=__version__,
         )
         start_run(log, plan)
-        _work(log, name, parts, settings, as_json=as_json)
+        _work(log, name, parts, as_json=as_json)
 
 
 def resume(
@@ -104,8 +109,8 @@ def resume(
             )
         from .assemble import assemble_recorded
 
-        settings, parts = assemble_recorded(log, view, as_json=as_json)
-        _work(log, run, parts, settings, as_json=as_json, resume_minutes=budget)
+        _, parts = assemble_recorded(log, view, as_json=as_json)
+        _work(log, run, parts, as_json=as_json, resume_minutes=budget)
 
 
 def submit(
@@ -132,6 +137,7 @@ def submit(
         with workbench(log, run, parts.target, parts.specs, parts.specialist) as wb:
             from .live import progress
 
+            wb.on_wait = tell_who_waits
             with explained(as_json=as_json), interruptible(), progress(console(stderr=True), quiet=as_json) as observer:
                 result = submit_design(wb, kernel, text, title, observer)
     if as_json:
@@ -141,9 +147,7 @@ def submit(
         say(f"  kernelwright explain {run} {kernel}/{result['design']}")
 
 
-def _work(
-    log: EventLog, name: str, parts: Any, settings: Config, *, as_json: bool, resume_minutes: float | None = None
-) -> None:
+def _work(log: EventLog, name: str, parts: Parts, *, as_json: bool, resume_minutes: float | None = None) -> None:
     """Drive a run to its end, with progress; Ctrl-C leaves a resumable log and exit code 130."""
     from ..graph import runner
     from ..hardware.target import TargetError

@@ -63,5 +63,5 @@ class Blobs:
         return dict(self._staged)
 
     def recorded(self) -> None:
-        """Forget what was staged: it is in the store now."""
+        """Forget what was staged: it is in the store now, or not wanted after all."""
         self._staged.clear()

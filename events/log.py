@@ -1,42 +1,34 @@
-"""The log: opening a store, saving aggregates atomically, streaming events."""
+"""The log: opening a store, saving aggregates atomically, reading aggregates and streams of events."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 from uuid import UUID
 
-from eventsourcing.application import AggregateNotFoundError, Application
-from eventsourcing.persistence import (
-    ApplicationRecorder,
-    InfrastructureFactory,
-    IntegrityError,
-    Mapper,
-    OperationalError,
-    PersistenceError,
-)
+from eventsourcing.application import Application
+from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper, Notification
 from eventsourcing.sqlite import SQLiteFactory
 from eventsourcing.utils import Environment, EnvType
 
-from . import device, knowledge, run, tree  # noqa: F401  importing them registers their events
-from .base import Aggregate, Event
+from . import answers, device, experience, knowledge, run, tree  # noqa: F401  importing them registers their events
+from .base import Aggregate, Event, Forked, InvariantError
 from .blobs import Blobs
+from .failures import ConflictError, LogError, RunHeldError, explained
 from .mapper import EventMapper
-from .sqlite import SQLiteStore
+from .opening import open_store
+from .run import RunResumed, RunStarted
+from .snapshots import restored, snapshot_name, snapshot_of
+from .store import HeldError, Store
+
+__all__ = ["ConflictError", "EventLog", "LogError", "Recorded", "RunHeldError", "explained"]
 
 T = TypeVar("T", bound=Aggregate)
 
-
-class LogError(Exception):
-    """The log cannot be read or written. The message says what happened, to what, and what to do next."""
-
-
-class ConflictError(LogError):
-    """Another process has recorded events of the same aggregate since it was read."""
+OVERTAKEN_TRIES = 20
+"""How often a save is made again because other runs keep writing to what is shared."""
 
 
 @dataclass(frozen=True)
@@ -51,28 +43,22 @@ class EventLog(Application[UUID]):
     """One store of events and blobs.
 
     ``save`` is atomic and durable: when it returns, all that it was given survives the death of the process; when it
-    raises, nothing of it was recorded. Listeners are called after each save with what was recorded.
+    raises, nothing of it was recorded. Listeners are called after each save with what was recorded. ``where`` names the
+    store for people, without credentials.
     """
 
-    def __init__(self, store: SQLiteStore, where: str) -> None:
-        self._store = store
+    def __init__(self, store: Store, where: str) -> None:
+        self.store = store
         self.where = where
         self._listeners: list[Callable[[Sequence[Recorded]], None]] = []
         super().__init__()
-        self.blobs = Blobs(store.read_blob)
+        self.blobs = Blobs(self._read_blob)
 
     @classmethod
     def open(cls, where: str, *, create: bool = False, read_only: bool = False) -> EventLog:
-        """Open the store at ``where`` (a file path, or ``sqlite:///path``); raises LogError."""
-        path = Path(where.removeprefix("sqlite:///"))
-        if "://" in where and not where.startswith("sqlite:///"):
-            raise LogError(f"{where.split('://')[0]}:// is not a store that this version opens; give a file path")
-        if not create and not path.exists():
-            raise LogError(f"there is no log at {path}; `kernelwright run --store {path}` would start one")
-        if path.is_dir():
-            raise LogError(f"{path} is a folder; a log is a file")
-        with explained(str(path)):
-            return cls(SQLiteStore(str(path), read_only=read_only), str(path))
+        """Open the store at ``where`` (a file path, ``sqlite:///path``, or ``postgresql://...``); raises LogError."""
+        store, name = open_store(where, create=create, read_only=read_only)
+        return cls(store, name)
 
     def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
         """The library would read os.environ here; what is recorded must not depend on it."""
@@ -88,78 +74,172 @@ class EventLog(Application[UUID]):
 
     def construct_recorder(self) -> ApplicationRecorder:
         """Our recorder: the opened store."""
-        return self._store
+        return cast(ApplicationRecorder, self.store)
 
     def listen(self, listener: Callable[[Sequence[Recorded]], None]) -> None:
         """Call ``listener`` after each save with what it recorded."""
         self._listeners.append(listener)
 
+    def unlisten(self, listener: Callable[[Sequence[Recorded]], None]) -> None:
+        """Stop calling ``listener``."""
+        self._listeners.remove(listener)
+
     def record(self, *aggregates: Aggregate) -> list[Recorded]:
         """Record the new events of the aggregates, in the order in which they were made, and all staged blobs in one
-        transaction; raises LogError.
+        transaction; raises LogError. What several runs write to (``Aggregate.SHARED``) is appended after whatever
+        others have recorded there meanwhile; anything else that was overtaken raises ConflictError.
         """
-        made = sorted((e for a in aggregates for e in a.collect_events()), key=lambda event: event.made)
-        with explained(self.where):
-            recordings = self.save(*made, blobs=self.blobs.staged)
+        pending = {aggregate.id: list(aggregate.collect_events()) for aggregate in aggregates}
+        for attempt in range(OVERTAKEN_TRIES):
+            made = sorted((e for events in pending.values() for e in events), key=lambda event: event.made)
+            try:
+                with explained(self.where):
+                    recordings = self.save(*made, blobs=self.blobs.staged)
+            except ConflictError:
+                if attempt + 1 == OVERTAKEN_TRIES or not self._rebase(aggregates, pending):
+                    raise
+            else:
+                break
         self.blobs.recorded()
         saved = [Recorded(r.notification.id, r.domain_event) for r in recordings]  # type: ignore[arg-type]  # our own events
-        for listener in self._listeners:
+        for listener in list(self._listeners):
             listener(saved)
         return saved
 
+    def _rebase(self, aggregates: Sequence[Aggregate], pending: dict[UUID, list[Event]]) -> bool:
+        """Put pending events of shared aggregates after what others have recorded; whether that removed the conflict."""
+        moved = False
+        for aggregate in aggregates:
+            events = pending[aggregate.id]
+            if not events or not self._events_of(aggregate.id, after=events[0].originator_version - 1, limit=1):
+                continue
+            if not aggregate.SHARED:
+                return False
+            fresh = self.load_at(type(aggregate), aggregate.id)
+            pending[aggregate.id] = aggregate.rebase(fresh, events)
+            moved = True
+        return moved
+
     def load(self, cls: type[T], *names: str) -> T:
         """The aggregate of ``cls`` called ``names``, at its latest version; without events when it is new."""
-        with explained(self.where):
-            try:
-                return self.repository.get(cls.identify(*names))
-            except AggregateNotFoundError:
-                return cls.new(*names)
+        return self.load_at(cls, cls.identify(*names))
 
-    def stream(self, originators: Iterable[UUID] | None = None, after: int = 0) -> Iterator[Recorded]:
-        """Stream events in the order of recording: all, or those of some aggregates."""
+    def version(self, cls: type[Aggregate], *names: str) -> int:
+        """The version that the aggregate of ``cls`` called ``names`` has in the store; 0 when it is new."""
+        with explained(self.where):
+            latest = self.recorder.select_events(cls.identify(*names), desc=True, limit=1)
+        return latest[0].originator_version if latest else 0
+
+    def load_at(self, cls: type[T], originator_id: UUID, version: int | None = None) -> T:
+        """An aggregate as of one of its versions, the latest unless given. One that continues another begins with the
+        other's state. Raises LogError when its events do not form a chain.
+        """
+        aggregate = cls(originator_id)
+        if version is None and cls.STATE_SCHEMA:
+            self._from_snapshot(aggregate)
+        for event in self._events_of(originator_id, after=aggregate.version, until=version):
+            if isinstance(event, Forked):
+                aggregate.inherit(self.load_at(cls, UUID(event.parent_id), event.parent_version))
+            try:
+                aggregate.fold(event)
+            except InvariantError as error:
+                raise LogError(f"{error} in {self.where}; `kernelwright verify` says where it is damaged") from error
+        return aggregate
+
+    def _from_snapshot(self, aggregate: Aggregate) -> None:
+        """Begin with a snapshot, if there is one that the log still bears out."""
+        with explained(self.where):
+            content = self.store.read_snapshot(snapshot_name(aggregate))
+        state = None if content is None else restored(aggregate, content)
+        if state is None:
+            return
+        last = self._events_of(aggregate.id, after=state.version - 1, until=state.version)
+        if [event.seal for event in last] == [state.head]:
+            aggregate.restore(state.state)
+            aggregate.version, aggregate.head = state.version, state.head
+
+    def keep_snapshot(self, *aggregates: Aggregate) -> None:
+        """Cache the state of aggregates whose events are all recorded, so that they load fast."""
+        with explained(self.where):
+            for aggregate in aggregates:
+                if aggregate.STATE_SCHEMA and aggregate.version and not aggregate.pending:
+                    self.store.write_snapshot(snapshot_name(aggregate), snapshot_of(aggregate))
+
+    def keep_content(self, name: str, content: bytes) -> None:
+        """Replace a cached snapshot of a view."""
+        with explained(self.where):
+            self.store.write_snapshot(name, content)
+
+    def kept_content(self, name: str) -> bytes | None:
+        """A cached snapshot of a view, or None."""
+        with explained(self.where):
+            return self.store.read_snapshot(name)
+
+    def _events_of(
+        self, originator_id: UUID, *, after: int = 0, until: int | None = None, limit: int | None = None
+    ) -> list[Event]:
+        with explained(self.where):
+            stored = self.store.select_events(originator_id, gt=after, lte=until, limit=limit)
+        return [cast(Event, self.mapper.to_domain_event(each)) for each in stored]
+
+    def event(self, originator_id: UUID, version: int) -> Event | None:
+        """One event of an aggregate, or None."""
+        found = self._events_of(originator_id, after=version - 1, until=version)
+        return found[0] if found else None
+
+    def stream(
+        self, originators: Iterable[UUID] | None = None, after: int = 0, until: int | None = None
+    ) -> Iterator[Recorded]:
+        """Stream events in the order of recording: all, or those of some aggregates, above the position ``after`` and up
+        to ``until``.
+        """
         chosen = None if originators is None else list(originators)
         with explained(self.where):
-            for notification in self._store.stream(chosen, after):
-                event = self.mapper.to_domain_event(notification)
-                assert isinstance(event, Event)
-                yield Recorded(notification.id, event)
+            for notification in self.store.stream(chosen, after, until):
+                yield self._recorded(notification)
 
-    def stream_topics(self, topics: Sequence[str]) -> Iterator[Recorded]:
-        """Stream the events of some topics, of all aggregates, in the order of recording."""
+    def stream_listing(self) -> Iterator[Recorded]:
+        """Stream the starts, forks, resumptions and stops of all runs, in the order of recording."""
         with explained(self.where):
-            for notification in self._store.stream_topics(topics):
-                event = self.mapper.to_domain_event(notification)
-                assert isinstance(event, Event)
-                yield Recorded(notification.id, event)
+            for notification in self.store.stream_listing():
+                yield self._recorded(notification)
+
+    def at_positions(self, positions: Sequence[int]) -> list[Recorded]:
+        """The events at some positions, in their order."""
+        with explained(self.where):
+            return [self._recorded(each) for each in self.store.at_positions(positions)]
+
+    def _recorded(self, notification: Notification) -> Recorded:
+        return Recorded(notification.id, cast(Event, self.mapper.to_domain_event(notification)))
+
+    def _read_blob(self, digest: str) -> bytes | None:
+        with explained(self.where):
+            return self.store.read_blob(digest)
+
+    @contextmanager
+    def hold(self, run_name: str) -> Iterator[None]:
+        """Be the only process that works at a run, among all that share the store. Raises RunHeldError, which says who
+        does and since when. A holder that died holds nothing: the system or the server let go for it.
+        """
+        try:
+            with explained(self.where), self.store.hold(f"run {run_name}"):
+                yield
+        except HeldError as error:
+            raise RunHeldError(f"run {run_name} is being worked at already{self._holder(run_name)}") from error
+
+    def _holder(self, run_name: str) -> str:
+        last: RunStarted | RunResumed | None = None
+        for recorded in self.stream_listing():
+            event = recorded.event
+            if event.originator_id == run.Run.identify(run_name) and isinstance(event, RunStarted | RunResumed):
+                last = event
+        if last is None or not last.holder:
+            return ""
+        token = last.token if isinstance(last, RunResumed) else 1
+        since = last.at.isoformat(timespec="seconds")
+        return f" by process {last.holder['pid']} on {last.holder['host']} since {since} (lease {token})"
 
     def close(self) -> None:
         """Release the store."""
         super().close()
-        self._store.datastore.close()
-
-
-@contextmanager
-def explained(where: str) -> Iterator[None]:
-    """Turn the store's errors into LogErrors that say what to do."""
-    try:
-        yield
-    except IntegrityError as error:
-        raise ConflictError(
-            f"another process has written to the same run in {where}; nothing was recorded here. "
-            "See who with `kernelwright status`, then `kernelwright resume`"
-        ) from error
-    except (OperationalError, PersistenceError, sqlite3.Error) as error:
-        raise LogError(_advice(where, str(error))) from error
-
-
-def _advice(where: str, error: str) -> str:
-    text = error.lower()
-    if "locked" in text or "busy" in text:
-        return f"the log {where} is locked by another process that writes; try again when it is done ({error})"
-    if "full" in text or "no space" in text or "disk i/o" in text:
-        return f"the disk of {where} is full or failing; free some space, then `kernelwright resume` ({error})"
-    if "readonly" in text or "read-only" in text or "unable to open" in text:
-        return f"{where} cannot be written or opened: check its folder and permissions, or give another --store ({error})"
-    if "not a database" in text or "malformed" in text:
-        return f"{where} is not a kernelwright log, or is damaged; `kernelwright verify` says where ({error})"
-    return f"the log {where} failed: {error}"
+        self.store.close()

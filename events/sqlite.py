@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from eventsourcing.persistence import Notification, StoredEvent
-from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
+from eventsourcing.persistence import Notification, OperationalError, StoredEvent
+from eventsourcing.sqlite import (
+    SQLiteApplicationRecorder,
+    SQLiteConnection,
+    SQLiteConnectionPool,
+    SQLiteCursor,
+    SQLiteDatastore,
+)
 
-PAGE = 2_000
-"""Events read at a time, so that a long log never sits in memory."""
+from .filelock import range_lock
+from .store import LISTING_TOPICS, PAGE
+
+_COLUMNS = "notification_id, originator_id, originator_version, topic, state"
+_LISTING = "topic IN (" + ",".join(f"'{topic}'" for topic in LISTING_TOPICS) + ")"
+"""The same text in the partial index and in the query: that is how SQLite knows that the index serves it."""
+_IN_ONE_QUERY = 500
+"""Positions asked for at a time, well below SQLite's limit on parameters."""
+
+
+class _Pool(SQLiteConnectionPool):
+    """Connections that wait for the disk at every commit, whatever this SQLite was compiled with."""
+
+    def _create_connection(self) -> SQLiteConnection:
+        connection = super()._create_connection()
+        connection.cursor().execute("PRAGMA synchronous=FULL")
+        return connection
 
 
 class SQLiteStore(SQLiteApplicationRecorder):
     """The library's recorder with an explicit notification id (plain rowids may change when a file is vacuumed), with
     blobs that are written in the transaction of the events that name them, and with triggers that refuse UPDATE and
-    DELETE.
+    DELETE. Implements :class:`~.store.Store`.
     """
 
     def __init__(self, path: str, *, lock_timeout_seconds: int = 10, read_only: bool = False) -> None:
-        uri = f"file:{_escape(path)}" + ("?mode=ro" if read_only else "")
-        super().__init__(SQLiteDatastore(uri, lock_timeout=lock_timeout_seconds))
+        self._path = path
+        datastore = SQLiteDatastore(_uri(path, read_only=read_only), lock_timeout=lock_timeout_seconds)
+        pool = datastore.pool
+        datastore.pool = _Pool(db_name=pool.db_name, lock_timeout=lock_timeout_seconds)
+        pool.close()
+        super().__init__(datastore)
         self.insert_events_statement = (
             "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?,?,?,?)"
         )
@@ -35,8 +64,9 @@ class SQLiteStore(SQLiteApplicationRecorder):
             "notification_id INTEGER PRIMARY KEY AUTOINCREMENT, originator_id TEXT NOT NULL, "
             "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
             "UNIQUE (originator_id, originator_version))",
-            "CREATE INDEX IF NOT EXISTS stored_events_topic ON stored_events (topic)",
+            f"CREATE INDEX IF NOT EXISTS stored_events_listing ON stored_events (notification_id) WHERE {_LISTING}",
             "CREATE TABLE IF NOT EXISTS blobs (digest TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
+            _CREATE_SNAPSHOTS,
         ]
         for table in ("stored_events", "blobs"):
             for verb in ("UPDATE", "DELETE"):
@@ -57,12 +87,52 @@ class SQLiteStore(SQLiteApplicationRecorder):
             c.execute("INSERT OR IGNORE INTO blobs VALUES (?,?)", (digest, content))
         return super()._insert_events(c, stored_events)
 
+    def stream(
+        self, originators: Sequence[UUID] | None, after: int = 0, until: int | None = None
+    ) -> Iterator[Notification]:
+        """Stored events by position; see :meth:`Store.stream`."""
+        where, values = "", []
+        if originators is not None:
+            where = f"originator_id IN ({_marks(originators)}) AND "
+            values = [originator.hex for originator in originators]
+        bound = "" if until is None else f" AND notification_id<={int(until)}"
+        while True:
+            page = self._select(
+                f"{where}notification_id>?{bound} ORDER BY notification_id LIMIT {PAGE}", [*values, after]
+            )
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+    def stream_listing(self) -> Iterator[Notification]:
+        """Events that a list of runs is made from; see :meth:`Store.stream_listing`."""
+        after = 0
+        while True:
+            page = self._select(f"{_LISTING} AND notification_id>? ORDER BY notification_id LIMIT {PAGE}", [after])
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+    def at_positions(self, positions: Sequence[int]) -> Sequence[Notification]:
+        """The events at some positions; see :meth:`Store.at_positions`."""
+        ordered = sorted(positions)
+        found: list[Notification] = []
+        for start in range(0, len(ordered), _IN_ONE_QUERY):
+            some = ordered[start : start + _IN_ONE_QUERY]
+            found += self._select(f"notification_id IN ({_marks(some)}) ORDER BY notification_id", some)
+        return found
+
+    def _select(self, condition: str, values: Sequence[object]) -> list[Notification]:
+        statement = f"SELECT {_COLUMNS} FROM stored_events WHERE {condition}"  # noqa: S608  conditions of this module
+        with self.datastore.transaction(commit=False) as c:
+            c.execute(statement, values)
+            return [Notification(UUID(row[1]), row[2], row[3], bytes(row[4]), row[0]) for row in c.fetchall()]
+
     def read_blob(self, digest: str) -> bytes | None:
         """The stored form of a blob, or None."""
-        with self.datastore.transaction(commit=False) as c:
-            c.execute("SELECT content FROM blobs WHERE digest=?", (digest,))
-            row = c.fetchone()
-            return None if row is None else bytes(row[0])
+        return self._cell("SELECT content FROM blobs WHERE digest=?", digest)
 
     def blob_digests(self) -> Iterator[str]:
         """The digests of all blobs, in order."""
@@ -76,48 +146,70 @@ class SQLiteStore(SQLiteApplicationRecorder):
             yield from rows
             last = rows[-1]
 
-    def stream(self, originators: Sequence[UUID] | None, after: int = 0) -> Iterator[Notification]:
-        """Stored events in the order in which they were recorded, page by page; all of them, or those of some
-        aggregates (by the index on originators, so that other runs in the store cost nothing).
+    def last_position(self) -> int:
+        """The position of the last event; 0 when there is none."""
+        return self._number("SELECT MAX(notification_id) FROM stored_events")
+
+    def positions_given(self) -> int:
+        """The last position that was ever given: SQLite remembers it for AUTOINCREMENT."""
+        return self._number("SELECT MAX(seq) FROM sqlite_sequence WHERE name='stored_events'")
+
+    def read_snapshot(self, name: str) -> bytes | None:
+        """A cached snapshot, or None; an older store has no table of them."""
+        try:
+            return self._cell("SELECT content FROM snapshots WHERE name=?", name)
+        except OperationalError as error:
+            if "no such table" in str(error):
+                return None
+            raise
+
+    def write_snapshot(self, name: str, content: bytes) -> None:
+        """Replace a cached snapshot."""
+        with self.datastore.transaction(commit=True) as c:
+            c.execute(_CREATE_SNAPSHOTS)
+            c.execute("INSERT OR REPLACE INTO snapshots VALUES (?,?)", (name, content))
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[None]:
+        """Hold the right called ``name``: a lock on one byte of a file beside the store, which the system drops with the
+        process.
         """
-        while True:
-            page = self._page(originators, after)
-            yield from page
-            if len(page) < PAGE:
-                return
-            after = page[-1].id
+        byte = int.from_bytes(hashlib.sha256(name.encode()).digest()[:5])
+        with range_lock(Path(f"{self._path}-leases"), byte):
+            yield
 
-    def stream_topics(self, topics: Sequence[str]) -> Iterator[Notification]:
-        """Stored events of some topics, in the order in which they were recorded."""
-        after = 0
-        while True:
-            page = self.select_notifications(after, PAGE, topics=topics, inclusive_of_start=False)
-            yield from page
-            if len(page) < PAGE:
-                return
-            after = page[-1].id
+    def close(self) -> None:
+        """Release every connection."""
+        self.datastore.close()
 
-    def _page(self, originators: Sequence[UUID] | None, after: int) -> list[Notification]:
-        if originators is None:
-            return list(self.select_notifications(after, PAGE, inclusive_of_start=False))
-        marks = ",".join("?" * len(originators))
-        statement = (
-            "SELECT notification_id, originator_id, originator_version, topic, state FROM stored_events "  # noqa: S608
-            f"WHERE originator_id IN ({marks}) AND notification_id>? ORDER BY notification_id LIMIT ?"
-        )  # only question marks are put in, one for each originator
+    def _cell(self, statement: str, value: str) -> bytes | None:
         with self.datastore.transaction(commit=False) as c:
-            c.execute(statement, [o.hex for o in originators] + [after, PAGE])
-            return [
-                Notification(
-                    id=row["notification_id"],
-                    originator_id=UUID(row["originator_id"]),
-                    originator_version=row["originator_version"],
-                    topic=row["topic"],
-                    state=row["state"],
-                )
-                for row in c.fetchall()
-            ]
+            c.execute(statement, (value,))
+            row = c.fetchone()
+            return None if row is None else bytes(row[0])
+
+    def _number(self, statement: str) -> int:
+        with self.datastore.transaction(commit=False) as c:
+            c.execute(statement)
+            return int(c.fetchone()[0] or 0)
 
 
-def _escape(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+_CREATE_SNAPSHOTS = "CREATE TABLE IF NOT EXISTS snapshots (name TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID"
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _uri(path: str, *, read_only: bool) -> str:
+    uri = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    if not read_only:
+        return uri
+    # A reader joins the writers' log file, which it may have to create. Where it cannot, and nobody has left one, the
+    # file is at rest: it can be read as it is, from read-only media too.
+    at_rest = not Path(f"{path}-wal").exists() and not _can_create_beside(path)
+    return uri + ("?immutable=1" if at_rest else "?mode=ro")
+
+
+def _can_create_beside(path: str) -> bool:
+    return os.access(Path(path).resolve().parent, os.W_OK)

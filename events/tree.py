@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 from uuid import UUID
 
-from .base import Aggregate, Context, Event, InvariantError, guarded, recorded
+from .base import Aggregate, Context, Event, Forked, InvariantError, guarded, recorded
 
 Verdict = Literal["accepted", "rejected", "undecided", "held"]
 Purpose = Literal["calibrate", "screen", "decide", "confirm", "anchor"]
@@ -35,6 +35,15 @@ class TreeStarted(TreeEvent):
 
 
 @recorded
+class TreeForked(TreeEvent, Forked):
+    """The tree continues the tree of the same kernel in another run."""
+
+    TOPIC: ClassVar[str] = "tree.forked"
+    run: str
+    kernel: str
+
+
+@recorded
 class TreeRefused(TreeEvent):
     """The kernel is not fit to be optimized (its reference does not tell right from wrong, say)."""
 
@@ -47,6 +56,7 @@ class DesignProposed(TreeEvent):
     """A design is registered before any work on it. ``source`` and ``normalized`` are digests, the first of a blob."""
 
     TOPIC: ClassVar[str] = "tree.design-proposed"
+    BLOBS: ClassVar[tuple[str, ...]] = ("source",)
     design: str
     parent: str | None
     kind: Literal["baseline", "whole", "small"]
@@ -63,6 +73,7 @@ class DesignChecked(TreeEvent):
     """A cheap check before any comparison said this. ``log`` is the blob with the full output, if there was any."""
 
     TOPIC: ClassVar[str] = "tree.design-checked"
+    BLOBS: ClassVar[tuple[str, ...]] = ("log",)
     design: str
     check: str
     outcome: str
@@ -94,7 +105,8 @@ class NoiseCalibrated(TreeEvent):
     """Seconds of one call of the design that was read against itself."""
     calls: int
     scale: float
-    minimum_effect: float
+    minimum_effect: float | None
+    """Smallest gain that is detected; None when no gain below 100 % is."""
     refused: bool
     reason: str
     evidence: tuple[str, ...]
@@ -192,6 +204,46 @@ class SearchExhausted(TreeEvent):
     reason: str
 
 
+@recorded
+class DesignReopened(TreeEvent):
+    """What was found out about the design no longer counts: it goes through every check and comparison again.
+
+    ``why`` is ``toolchain`` (what it rests on has changed), ``confirm`` (a best of another toolchain) or ``rule`` (only a
+    rule had stopped it, named in ``rule``, and the rule does not hold any more).
+    """
+
+    TOPIC: ClassVar[str] = "tree.design-reopened"
+    design: str
+    why: Literal["toolchain", "confirm", "rule"]
+    reason: str
+    rule: str = ""
+
+
+@recorded
+class DesignRestored(TreeEvent):
+    """The toolchain is again one that the design was judged under: what was found out then counts again."""
+
+    TOPIC: ClassVar[str] = "tree.design-restored"
+    design: str
+
+
+@recorded
+class TreeUpgraded(TreeEvent):
+    """The toolchain of the tree changed; the event carries the new fingerprint, as those after it do.
+
+    ``standing`` are the accepted designs that stand under it, the best last: none under one that is new. ``retry`` are
+    bests of another toolchain that are to be compared here, in this order, until one is accepted. ``affected`` says what
+    kinds of facts the change touches (see ``hardware.concerns``), ``before`` the fingerprint it replaces.
+    """
+
+    TOPIC: ClassVar[str] = "tree.upgraded"
+    before: str
+    changed: tuple[str, ...]
+    affected: tuple[str, ...]
+    standing: tuple[str, ...]
+    retry: tuple[str, ...]
+
+
 @guarded
 class DesignTree(Aggregate):
     """The designs of one kernel in one run.
@@ -201,6 +253,7 @@ class DesignTree(Aggregate):
     """
 
     KIND: ClassVar[str] = "tree"
+    STATE_SCHEMA: ClassVar[int] = 1
 
     def __init__(self, originator_id: UUID) -> None:
         super().__init__(originator_id)
@@ -232,8 +285,37 @@ class DesignTree(Aggregate):
                 self.accepted_by_verdict = None
             case DesignRevoked():
                 self.lineage.remove(event.design)
+            case TreeUpgraded():
+                self.lineage = [*self.lineage[:1], *event.standing]
+                self.accepted_by_verdict = None
             case _:
                 pass
+
+    def state(self) -> dict[str, Any]:
+        """The guarded state as JSON-ready data."""
+        return {
+            "designs": sorted(self.designs),
+            "evidence": self.evidence,
+            "accepted_by_verdict": self.accepted_by_verdict,
+            "lineage": self.lineage,
+            "latest_evidence": self.latest_evidence,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        self.designs = set(state["designs"])
+        self.evidence = dict(state["evidence"])
+        self.accepted_by_verdict = state["accepted_by_verdict"]
+        self.lineage = list(state["lineage"])
+        self.latest_evidence = state["latest_evidence"]
+
+    def fork(self, context: Context, parent: DesignTree, run: str, kernel: str) -> Event:
+        """Continue the tree of the same kernel in another run, as far as ``parent`` has been read."""
+        if self.version:
+            raise InvariantError(f"the tree of {kernel} in run {run} exists already")
+        self.inherit(parent)
+        content: dict[str, Any] = {"run": run, "kernel": kernel}
+        return self.trigger(TreeForked, context, **content, **parent.origin)
 
     def start(self, context: Context, **content: Any) -> Event:
         """Enter a kernel; content as in :class:`TreeStarted`."""
@@ -286,6 +368,34 @@ class DesignTree(Aggregate):
             raise InvariantError(f"design {design} is not an accepted one")
         remaining = [d for d in self.lineage if d != design]
         return self.trigger(DesignRevoked, context, design=design, best=remaining[-1], reason=reason)
+
+    def reopen(
+        self, context: Context, design: str, why: Literal["toolchain", "confirm", "rule"], reason: str, rule: str = ""
+    ) -> Event:
+        """Let a design be checked and compared again. An accepted one has to leave the lineage first."""
+        self._known(design)
+        if design in self.lineage[1:]:
+            raise InvariantError(f"design {design} stands; it cannot be reopened")
+        return self.trigger(DesignReopened, context, design=design, why=why, reason=reason, rule=rule)
+
+    def upgrade(
+        self,
+        context: Context,
+        standing: tuple[str, ...],
+        reopened: tuple[str, ...],
+        restored: tuple[str, ...],
+        **content: Any,
+    ) -> Event:
+        """Enter another toolchain; content as in :class:`TreeUpgraded`. What was in work begins anew, and designs that
+        were judged under the new one before are restored.
+        """
+        self._known(*standing, *reopened, *restored, *content["retry"])
+        event = self.trigger(TreeUpgraded, context, standing=standing, **content)
+        for design in restored:
+            self.trigger(DesignRestored, context, design=design)
+        for design in reopened:
+            self.reopen(context, design, "toolchain", f"the toolchain changed: {', '.join(content['changed'])}")
+        return event
 
     def note(self, context: Context, event_class: type[TreeEvent], **content: Any) -> Event:
         """Record a fact that breaks no invariant: a floor, a calibration, an anchor, exhaustion, a refusal."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 from math import inf, log, sqrt
 
 from ..acceptance.policy import Policy
-from ..acceptance.sequential import decide
+from ..events.views.decisions import decision
+from ..events.views.knowledge import KnowledgeView
 from ..events.views.run import RunView
 from ..events.views.tree import DECIDING, DesignView, TreeView
+from ..knowledge.due import due_items, stale_probes, unstudied
+from ..knowledge.reopening import reopenable
 from .step import Step
 
 CLOSING_SECONDS = 10.0
@@ -23,15 +26,27 @@ PATIENCE = 4
 """How many designs without a gain make a kernel count as a little stuck."""
 
 
-def route(view: RunView, policy: Policy) -> Step:
-    """The next step of a run."""
+def route(view: RunView, policy: Policy, known: KnowledgeView | None = None) -> Step:
+    """The next step of a run, from what is folded of it and of its target's knowledge base."""
     if view.toolchain is None or view.observations < view.starts:
         return Step("observe", turn=view.starts)
-    if view.finished("probe") < 1:
+    if known is not None:
+        step = _know(view, known, view.toolchain.fingerprint)
+        if step is not None:
+            return step
+    elif view.finished("probe") < 1:
         return Step("probe")
     trees = [tree for tree in view.trees.values() if tree.refused is None]
     for tree in trees:
         step = _prepare(view, tree)
+        if step is not None:
+            return step
+    for tree in trees:
+        if tree.unlearned:
+            name = next(iter(tree.unlearned))
+            return Step("learn", tree.kernel, name, turn=len(tree.designs[name].positions))
+    for tree in trees:
+        step = _again(tree, known, view.toolchain.fingerprint)
         if step is not None:
             return step
     for tree in trees:
@@ -47,6 +62,29 @@ def route(view: RunView, policy: Policy) -> Step:
         if step is not None:
             return step
     return Step("finish", turn=view.starts)
+
+
+def _know(view: RunView, known: KnowledgeView, toolchain: str) -> Step | None:
+    """What has to be studied, checked or measured before anyone relies on it: documents, items, probes."""
+    for document in unstudied(known):
+        return Step("study", item=f"{document}@{known.documents[document].digest}")
+    for due in due_items(known, toolchain):
+        return Step("check_item", item=due.item, turn=due.turn)
+    if view.finished("probe") < 1 or (stale_probes(known, toolchain) and toolchain not in view.probed):
+        return Step("probe", turn=view.finished("probe"))
+    return None
+
+
+def _again(tree: TreeView, known: KnowledgeView | None, toolchain: str) -> Step | None:
+    """A design to take up again: the best of another toolchain, or one that only a rule had stopped."""
+    if tree.working is None and tree.retry:
+        name = tree.retry[0]
+        return Step("reopen", tree.kernel, name, epoch=len(tree.designs[name].epochs))
+    found = reopenable(tree, known, toolchain) if known is not None else None
+    if found is None:
+        return None
+    name, rule = found
+    return Step("reopen", tree.kernel, name, item=rule, epoch=len(tree.designs[name].epochs))
 
 
 def searching(view: RunView) -> bool:
@@ -72,12 +110,13 @@ def _prepare(view: RunView, tree: TreeView) -> Step | None:
     if tree.baseline is None:
         return Step("baseline", kernel)
     baseline = tree.designs[tree.baseline]
+    epoch = len(baseline.epochs)
     if not baseline.passed("build"):
-        return Step("build", kernel, baseline.id)
+        return Step("build", kernel, baseline.id, epoch=epoch)
     if not baseline.passed("oracle"):
-        return Step("verify", kernel, baseline.id)
+        return Step("verify", kernel, baseline.id, epoch=epoch)
     if tree.floor is None:
-        return Step("floor", kernel)
+        return Step("floor", kernel, turn=tree.floors)
     if tree.noise is None or tree.noise.refused or _outgrown(tree):
         return Step("calibrate", kernel, turn=view.finished("calibrate", kernel))
     return None
@@ -92,25 +131,26 @@ def _outgrown(tree: TreeView) -> bool:
 
 def _advance(tree: TreeView, design: DesignView, policy: Policy) -> Step:
     """The next step of a design that is being worked on: checks in rising order of cost, then the comparison."""
-    kernel, name, best = tree.kernel, design.id, tree.best or ""
+    kernel, name, best, epoch = tree.kernel, design.id, tree.best or "", len(design.epochs)
     for check, step in (("review", "review"), ("build", "build"), ("oracle", "verify"), ("screen", "screen")):
         if not design.passed(check):
-            return Step(step, kernel, name)  # type: ignore[arg-type]  # the four are step names
+            return Step(step, kernel, name, epoch=epoch)  # type: ignore[arg-type]  # the four are step names
     if design.verdict is not None and design.verdict.against == best:
         if not design.evidence(("confirm",), best):
-            return Step("confirm", kernel, name)
-        return Step("accept", kernel, name)
-    if decide(policy, design.scales(DECIDING, best), design.differences(DECIDING, best)).verdict == "continue":
-        return Step("compare", kernel, name, turn=len(design.evidence(("decide",), best)))
-    return Step("judge", kernel, name)
+            return Step("confirm", kernel, name, epoch=epoch)
+        return Step("accept", kernel, name, epoch=epoch)
+    if decision(policy, design.evidence(DECIDING, best)).verdict == "continue":
+        return Step("compare", kernel, name, turn=len(design.evidence(("decide",), best)), epoch=epoch)
+    return Step("judge", kernel, name, epoch=epoch)
 
 
 def _close(view: RunView, tree: TreeView) -> Step | None:
     """What a kernel gets at the end: its floor again, what was accepted on unseen seeds, its best against the baseline."""
     kernel, best = tree.kernel, tree.best or ""
     for accepted in tree.lineage:
-        if not tree.designs[accepted.design].passed("recheck"):
-            return Step("recheck", kernel, accepted.design)
+        design = tree.designs[accepted.design]
+        if not design.passed("recheck"):
+            return Step("recheck", kernel, design.id, epoch=len(design.epochs))
     if tree.floor_with_best != best:
         return Step("floor", kernel, turn=tree.floors)
     if tree.anchor is None or tree.anchor.best != best:

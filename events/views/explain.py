@@ -119,7 +119,5 @@ def _verdict(design: DesignView, verdict: DesignJudged) -> dict[str, Any]:
 
 
 def _diff(before: str, after: str, name_before: str, name_after: str) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), name_before, name_after, lineterm="", n=2
-    )
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name_before, name_after, lineterm="", n=2)
     return "\n".join(lines)

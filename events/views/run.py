@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from ..base import Event, aggregate_id
-from ..log import EventLog, Recorded
+from ..log import Recorded
 from ..run import (
+    RunForked,
     RunResumed,
     RunStarted,
     RunStopped,
@@ -20,7 +22,7 @@ from ..run import (
 from ..tree import TreeEvent
 from .tree import TreeView
 
-OVERHEAD_EXCLUDES = frozenset({"build", "values", "device"})
+OVERHEAD_EXCLUDES = frozenset({"build", "values", "device", "waiting"})
 """Parts of a step's time that are work, not overhead of the loop."""
 
 
@@ -34,6 +36,8 @@ class RunView:
     """A run and its trees, folded event by event."""
 
     started: RunStarted | None = None
+    """The start of the run, or of the one that it was forked from in the first place."""
+    forked: RunForked | None = None
     started_at: str = ""
     minutes: float = 0.0
     stopped: RunStopped | None = None
@@ -50,45 +54,65 @@ class RunView:
     observations: int = 0
     finished_steps: dict[str, int] = field(default_factory=dict)
     """How often each step has finished, by name and kernel."""
+    probed: list[str] = field(default_factory=list)
+    """Fingerprints of the toolchains under which this run has measured the chip."""
     elapsed_seconds: float = 0.0
     """Time in which some process worked at the run, up to the latest event."""
-    _by_originator: dict[UUID, TreeView] = field(default_factory=dict)
-    _active_since: float = 0.0
-    _before: float = 0.0
+    _tree_of: dict[UUID, TreeView] = field(default_factory=dict)
+    heads: dict[UUID, tuple[int, str]] = field(default_factory=dict)
+    """Version and digest of the last event of each aggregate that this was folded from."""
+    core: dict[str, int] = field(default_factory=dict)
+    """Positions of the events of the run that this holds, by field."""
+    active_since: float = 0.0
+    """When the process that works at it took it up (seconds of the Unix clock); 0 while none does."""
+    active_before: float = 0.0
+    """Seconds of activity before that."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one recorded event; events of other runs must not be given."""
         event = recorded.event
         self.position = recorded.position
         self.events += 1
+        self.heads[event.originator_id] = (event.originator_version, event.seal)
         if isinstance(event, TreeEvent):
-            self._by_originator[event.originator_id].apply(event)
+            self._tree_of[event.originator_id].apply(event, recorded.position)
         else:
             self._apply_run(event)
-        if self.stopped is None and self._active_since:
-            self.elapsed_seconds = self._before + event.at.timestamp() - self._active_since
+        if self.stopped is None and self.active_since:
+            self.elapsed_seconds = self.active_before + event.at.timestamp() - self.active_since
 
     def _apply_run(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self.started, self.minutes, self.starts = event, event.minutes, 1
                 self.started_at = event.at.isoformat(timespec="seconds")
-                self._active_since = event.at.timestamp()
-                for kernel in event.kernels:
-                    tree = TreeView(kernel=kernel)
-                    self.trees[kernel] = tree
-                    self._by_originator[aggregate_id("tree", event.run, kernel)] = tree
+                self.active_since = event.at.timestamp()
+                self.trees = {kernel: TreeView(kernel=kernel) for kernel in event.kernels}
+                self._keep("started")
+                self._adopt(event.run)
+            case RunForked():
+                self.forked, self.minutes = event, event.minutes
+                self.started_at = event.at.isoformat(timespec="seconds")
+                self.active_before, self.active_since = self.elapsed_seconds, 0.0
+                self._keep("forked")
+                self._adopt(event.run)
             case RunResumed():
                 self.stopped, self.minutes, self.starts = None, event.minutes, self.starts + 1
-                self._before, self._active_since = self.elapsed_seconds, event.at.timestamp()
+                self.core.pop("stopped", None)
+                self.active_before, self.active_since = self.elapsed_seconds, event.at.timestamp()
             case RunStopped():
-                self.elapsed_seconds = self._before + event.at.timestamp() - self._active_since
-                self.stopped = event
+                if self.active_since:
+                    self.elapsed_seconds = self.active_before + event.at.timestamp() - self.active_since
+                self.stopped, self.in_flight = event, None
+                self.core.pop("in_flight", None)
+                self._keep("stopped")
             case ToolchainObserved():
                 self.toolchain = event
                 self.observations += 1
+                self._keep("toolchain")
             case StepStarted():
                 self.in_flight = event
+                self._keep("in_flight")
             case StepFinished():
                 self._finish(event)
             case SpecialistAnswered():
@@ -96,12 +120,33 @@ class RunView:
             case _:
                 pass
 
+    def _keep(self, field_name: str) -> None:
+        self.core[field_name] = self.position
+
+    def adopt_all(self) -> None:
+        """Connect the trees with their aggregates, after a snapshot was restored."""
+        assert self.started is not None, "a run has a start"
+        self._adopt(self.started.run)
+        if self.forked is not None:
+            self._adopt(self.forked.parent)
+            self._adopt(self.forked.run)
+
+    def _adopt(self, run: str) -> None:
+        """Take the events of the trees of ``run`` as those of this run's trees."""
+        for kernel, tree in self.trees.items():
+            self._tree_of[aggregate_id("tree", run, kernel)] = tree
+
     def _finish(self, event: StepFinished) -> None:
         subject = self.in_flight.subject if self.in_flight is not None else {}
         self.in_flight = None
+        self.core.pop("in_flight", None)
         self.steps += 1
         name = f"{event.name}:{subject.get('kernel', '')}"
         self.finished_steps[name] = self.finished_steps.get(name, 0) + 1
+        if event.name == "probe" and self.toolchain is not None and self.toolchain.fingerprint not in self.probed:
+            self.probed.append(self.toolchain.fingerprint)
+        if event.name == "learn":
+            self.trees[subject["kernel"]].unlearned.pop(subject["design"], None)
         if subject.get("design"):
             self.overhead_seconds += sum(s for part, s in event.seconds.items() if part not in OVERHEAD_EXCLUDES)
 
@@ -109,10 +154,30 @@ class RunView:
         """How often a step has finished for a kernel."""
         return self.finished_steps.get(f"{step}:{kernel}", 0)
 
+    def tree_of(self, originator: UUID) -> TreeView | None:
+        """The tree that an aggregate's events are folded into, or None when it is no tree of this run."""
+        return self._tree_of.get(originator)
+
     @property
     def name(self) -> str:
         """The run's name."""
+        if self.forked is not None:
+            return self.forked.run
         return self.started.run if self.started is not None else ""
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The acceptance thresholds in force, as plain data."""
+        source = self.forked or self.started
+        assert source is not None, "a run has a start"
+        return source.policy
+
+    @property
+    def entropy(self) -> str:
+        """The secret (hex) that inputs, placement and order are drawn from."""
+        source = self.forked or self.started
+        assert source is not None, "a run has a start"
+        return source.entropy
 
     @property
     def state(self) -> str:
@@ -123,20 +188,3 @@ class RunView:
     def device_seconds(self) -> float:
         """Seconds of device time used by readings."""
         return sum(tree.device_seconds for tree in self.trees.values())
-
-
-class UnknownRunError(Exception):
-    """There is no such run; the message names the nearest ones."""
-
-
-def load_run(log: EventLog, run: str) -> RunView:
-    """Fold a run from the log; raises UnknownRunError."""
-    view = RunView()
-    head = aggregate_id("run", run)
-    for recorded in log.stream([head]):
-        if isinstance(recorded.event, RunStarted):
-            kernels = recorded.event.kernels
-            for each in log.stream(run_originators(run, kernels)):
-                view.apply(each)
-            return view
-    raise UnknownRunError(run)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import exp, fsum, log
 from typing import Any
+from uuid import UUID
 
 from ..base import aggregate_id
 from ..log import EventLog
-from ..run import RunResumed, RunStarted, RunStopped
+from ..run import RunForked, RunResumed, RunStarted, RunStopped
 from .run import RunView
 from .tree import TreeView
 
@@ -78,8 +79,7 @@ def run_summary(view: RunView) -> dict[str, Any]:
 def list_runs(log: EventLog) -> list[dict[str, Any]]:
     """All runs of a store, newest first."""
     runs: dict[Any, dict[str, Any]] = {}
-    topics = (RunStarted.TOPIC, RunResumed.TOPIC, RunStopped.TOPIC)
-    for recorded in log.stream_topics(topics):
+    for recorded in log.stream_listing():
         event = recorded.event
         if isinstance(event, RunStarted):
             runs[aggregate_id("run", event.run)] = {
@@ -89,6 +89,10 @@ def list_runs(log: EventLog) -> list[dict[str, Any]]:
                 "kernels": list(event.kernels),
                 "started": event.at.isoformat(timespec="seconds"),
             }
+        elif isinstance(event, RunForked):
+            parent = runs[UUID(event.parent_id)]
+            started = event.at.isoformat(timespec="seconds")
+            runs[event.originator_id] = {**parent, "run": event.run, "state": "running", "started": started}
         elif isinstance(event, RunResumed):
             runs[event.originator_id]["state"] = "running"
         elif isinstance(event, RunStopped):

@@ -6,85 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...acceptance.sequential import log_ratio
-from ..base import Event
 from ..tree import (
     AnchorCompared,
     DesignAccepted,
     DesignChecked,
     DesignJudged,
     DesignProposed,
+    DesignReopened,
+    DesignRestored,
     DesignRevoked,
     FloorMeasured,
     NoiseCalibrated,
     PairsRead,
     SearchExhausted,
+    TreeEvent,
     TreeRefused,
     TreeStarted,
+    TreeUpgraded,
 )
+from .design import DECIDING, Designs, DesignView, Standing, standing
 
-DECIDING = ("screen", "decide")
-"""What a verdict rests on: the short probe's pairs open the comparison. Confirming pairs never take part."""
-
-
-@dataclass
-class DesignView:
-    """All that is known of one design."""
-
-    proposed: DesignProposed
-    ref: str
-    checks: list[DesignChecked] = field(default_factory=list)
-    readings: list[PairsRead] = field(default_factory=list)
-    verdict: DesignJudged | None = None
-    accepted: DesignAccepted | None = None
-    revoked: DesignRevoked | None = None
-    artifact: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The design's name in its tree, such as ``d0007``."""
-        return self.proposed.design
-
-    @property
-    def failed(self) -> DesignChecked | None:
-        """The check that screened it out, if one did; a recheck after acceptance screens nothing out."""
-        return next((c for c in self.checks if c.outcome != "ok" and c.check != "recheck"), None)
-
-    @property
-    def outcome(self) -> str:
-        """The outcome that ended it, or ``ok``."""
-        if self.failed is not None:
-            return self.failed.outcome
-        return "ok"
-
-    @property
-    def open(self) -> bool:
-        """Whether something remains to be done with it before it is decided."""
-        if self.failed is not None or self.accepted is not None:
-            return False
-        if self.proposed.kind == "baseline":
-            return not self.passed("oracle")
-        return self.verdict is None or self.verdict.verdict == "accepted"
-
-    def passed(self, check: str) -> bool:
-        """Whether it passed the check."""
-        return any(c.check == check and c.outcome == "ok" for c in self.checks)
-
-    def differences(self, purposes: tuple[str, ...], against: str) -> list[float]:
-        """Log ratios log(best / candidate) of all complete pairs read for ``purposes`` against a best, in order."""
-        return [
-            log_ratio(b, c)
-            for r in self.evidence(purposes, against)
-            for b, c in zip(r.best_seconds, r.candidate_seconds, strict=True)
-        ]
-
-    def scales(self, purposes: tuple[str, ...], against: str) -> list[float]:
-        """The calibrated scale in force when each of those pairs was read."""
-        return [r.scale for r in self.evidence(purposes, against) for _ in r.orders]
-
-    def evidence(self, purposes: tuple[str, ...], against: str) -> list[PairsRead]:
-        """The readings taken for ``purposes`` against a best, in order."""
-        return [r for r in self.readings if r.purpose in purposes and r.best == against]
+__all__ = ["DECIDING", "DesignView", "TreeView"]
 
 
 @dataclass
@@ -94,7 +36,7 @@ class TreeView:
     kernel: str = ""
     started: TreeStarted | None = None
     refused: str | None = None
-    designs: dict[str, DesignView] = field(default_factory=dict)
+    designs: Designs = field(default_factory=Designs)
     baseline: str | None = None
     best: str | None = None
     lineage: list[DesignAccepted] = field(default_factory=list)
@@ -117,71 +59,164 @@ class TreeView:
     seconds_of: dict[str, float] = field(default_factory=dict)
     """Latest mean seconds of one call, by design (each from its own readings)."""
 
-    def apply(self, event: Event) -> None:
-        """Fold one event of this tree."""
+    toolchain: str = ""
+    """Fingerprint of the toolchain that the tree is in; empty until it has changed for the first time."""
+    standing: list[str] = field(default_factory=list)
+    """The accepted designs that stood when this toolchain was entered."""
+    retry: list[str] = field(default_factory=list)
+    """Bests of another toolchain that are to be compared under this one, until one of them is accepted."""
+    stopped: dict[str, str] = field(default_factory=dict)
+    """Designs that a learned rule stopped, by a veto or because it is what their failure stands for: the rule's name."""
+    unlearned: dict[str, None] = field(default_factory=dict)
+    """Settled designs that teach something which has not been written down yet, in the order in which they settled."""
+    by_source: dict[str, str] = field(default_factory=dict)
+    """The first design with a normalized source, by the digest of that."""
+    by_artifact: dict[str, str] = field(default_factory=dict)
+    """The first design with an artifact."""
+    core: dict[str, int] = field(default_factory=dict)
+    """Positions of the events that this holds beside those of designs, by field."""
+    lineage_positions: dict[str, int] = field(default_factory=dict)
+    reading_positions: dict[str, list[int]] = field(default_factory=dict)
+    """Positions of the readings that are of no candidate, by their purpose."""
+    tally: dict[str, int] = field(default_factory=dict)
+    """Counts of :meth:`counts`, kept up event by event."""
+
+    def apply(self, event: TreeEvent, position: int) -> None:
+        """Fold one event of this tree, recorded at ``position``."""
         match event:
             case TreeStarted():
                 self.kernel, self.started = event.kernel, event
+                self.core["started"] = position
             case TreeRefused():
                 self.refused = event.reason
             case DesignProposed():
-                self.designs[event.design] = DesignView(event, event.ref)
-                self.unsettled[event.design] = None
-                self.exhausted = False
-                self.fruitless += 1
-                if event.kind == "baseline":
-                    self.baseline = self.best = event.design
-            case DesignChecked():
-                design = self.designs[event.design]
-                design.checks.append(event)
-                design.artifact = event.artifact or design.artifact
-                self._settle(design)
+                self._propose(event, position)
             case PairsRead():
-                self._read(event)
-            case DesignJudged():
-                design = self.designs[event.design]
-                design.verdict = event
-                self._settle(design)
-            case DesignAccepted():
-                design = self.designs[event.design]
-                design.accepted = event
-                self.best = event.design
-                self.lineage.append(event)
-                self.fruitless = 0
-                self._settle(design)
-            case DesignRevoked():
-                self.designs[event.design].revoked = event
-                self.lineage = [each for each in self.lineage if each.design != event.design]
-                self.best = event.best
+                self._read(event, position)
+            case TreeUpgraded():
+                self._upgrade(event)
+            case (
+                DesignChecked()
+                | DesignJudged()
+                | DesignAccepted()
+                | DesignRevoked()
+                | DesignReopened()
+                | DesignRestored()
+            ):
+                self._change(self.designs[event.design], event, position)
             case FloorMeasured():
                 self.floor = event
+                self.core["floor"] = position
                 self.floors += 1
                 self.floor_with_best = self.best
             case NoiseCalibrated():
                 self.noise = event
+                self.core["noise"] = position
                 self.refused_calibrations = self.refused_calibrations + 1 if event.refused else 0
             case AnchorCompared():
                 self.anchor = event
+                self.core["anchor"] = position
             case SearchExhausted():
                 self.exhausted = True
             case _:
                 pass
 
-    def _read(self, event: PairsRead) -> None:
+    def _propose(self, event: DesignProposed, position: int) -> None:
+        self.designs.add(DesignView(event, event.ref, positions=[position]))
+        self.by_source.setdefault(event.normalized, event.design)
+        self.unsettled[event.design] = None
+        self.exhausted = False
+        self.fruitless += 1
+        if event.kind == "baseline":
+            self.baseline = self.best = event.design
+        else:
+            self.tally["proposed"] = self.tally.get("proposed", 0) + 1
+
+    def _read(self, event: PairsRead, position: int) -> None:
         self.device_seconds += event.device_seconds
         if event.best_seconds:
             self.seconds_of[event.best] = _median(event.best_seconds)
             self.seconds_of[event.candidate] = _median(event.candidate_seconds)
-        if event.purpose == "calibrate":
-            self.calibration.append(event)
-        elif event.purpose == "anchor":
-            self.anchor_readings.append(event)
+        if event.purpose in ("calibrate", "anchor"):
+            (self.calibration if event.purpose == "calibrate" else self.anchor_readings).append(event)
+            self.reading_positions.setdefault(event.purpose, []).append(position)
         else:
-            self.designs[event.candidate].readings.append(event)
+            self._change(self.designs[event.candidate], event, position)
+
+    def _change(self, design: DesignView, event: TreeEvent, position: int) -> None:
+        """Fold an event into a design, and what follows from that for the tree."""
+        before = standing(design)
+        design.apply(event, position)
+        if design.id != self.baseline:
+            self._count(before, -1)
+            self._count(standing(design), 1)
+        if design.artifact is not None:
+            self.by_artifact.setdefault(design.artifact, design.id)
+        if isinstance(event, DesignAccepted):
+            self.best = event.design
+            self.lineage.append(event)
+            self.lineage_positions[event.design] = position
+            self.fruitless = 0
+            self.retry = []
+        elif isinstance(event, DesignReopened):
+            self.unsettled[design.id] = None
+            self.exhausted = False
+            self.retry = [each for each in self.retry if each != design.id]
+        elif isinstance(event, DesignRestored):
+            if design.open:
+                self.unsettled[design.id] = None
+            else:
+                self.unsettled.pop(design.id, None)
+            self._stand()
+        elif isinstance(event, DesignRevoked):
+            self.lineage = [each for each in self.lineage if each.design != event.design]
+            self.lineage_positions.pop(event.design, None)
+            self.best = event.best
+        self._settle(design)
+
+    def _upgrade(self, event: TreeUpgraded) -> None:
+        """Another toolchain is in force: what was measured under the one before holds only as far as it is not touched."""
+        self.toolchain, self.retry = event.toolchain, list(event.retry)
+        self.standing = list(event.standing)
+        touched = set(event.affected)
+        if touched & {"chip", "runtime", "code"}:
+            self.noise = self.anchor = None
+            self.core.pop("noise", None)
+            self.core.pop("anchor", None)
+            self.refused_calibrations = 0
+            self.seconds_of = {}
+        if "chip" in touched:
+            self.floor, self.floor_with_best = None, None
+            self.core.pop("floor", None)
+        self.exhausted, self.refused = False, None
+        self.fruitless = 0
+        self._stand()
+
+    def _stand(self) -> None:
+        """The lineage is what stands under this toolchain, as far as the designs of it have been restored."""
+        accepted = [self.designs[name] for name in self.standing]
+        self.lineage = [design.accepted for design in accepted if design.accepted is not None]
+        self.lineage_positions = {design.id: design.accepted_at for design in accepted if design.accepted is not None}
+        self.best = self.lineage[-1].design if self.lineage else self.baseline
+
+    def _count(self, each: Standing, sign: int) -> None:
+        names = [f"screened/{each.screened_by}"] if each.screened_by is not None else []
+        names += ["compared"] if each.compared else []
+        names += [each.verdict] if each.verdict is not None else []
+        for name in names:
+            self.tally[name] = self.tally.get(name, 0) + sign
 
     def _settle(self, design: DesignView) -> None:
-        if not design.open:
-            self.unsettled.pop(design.id, None)
+        rule = None if design.failed is None else design.failed.details.get("rule")
+        if isinstance(rule, str) and rule.startswith("r-"):
+            self.stopped[design.id] = rule
+        else:
+            self.stopped.pop(design.id, None)
+        if design.open:
+            return
+        if design.id in self.unsettled and design.id != self.baseline and design.teaches:
+            self.unlearned[design.id] = None
+        self.unsettled.pop(design.id, None)
 
     @property
     def working(self) -> str | None:
@@ -203,22 +238,26 @@ class TreeView:
     @property
     def counts(self) -> Mapping[str, Any]:
         """Designs proposed, screened out by check, compared, and their verdicts; the baseline is not counted."""
-        screened: dict[str, int] = {}
-        verdicts = {"accepted": 0, "rejected": 0, "undecided": 0}
-        compared = proposed = 0
-        for design in self.designs.values():
-            if design.id == self.baseline:
-                continue
-            proposed += 1
-            if design.failed is not None:
-                screened[design.failed.check] = screened.get(design.failed.check, 0) + 1
-            if any(r.purpose == "decide" for r in design.readings):
-                compared += 1
-            if design.accepted is not None:
-                verdicts["accepted"] += 1
-            elif design.verdict is not None and design.verdict.verdict in ("rejected", "undecided"):
-                verdicts[design.verdict.verdict] += 1
-        return {"proposed": proposed, "screened": screened, "compared": compared, **verdicts}
+        screened = {
+            name.removeprefix("screened/"): count
+            for name, count in self.tally.items()
+            if name.startswith("screened/") and count
+        }
+        counted = {
+            name: self.tally.get(name, 0) for name in ("proposed", "compared", "accepted", "rejected", "undecided")
+        }
+        proposed = counted.pop("proposed")
+        return {"proposed": proposed, "screened": screened, **counted}
+
+    def source_twin(self, design: DesignView) -> str | None:
+        """An earlier design with the same normalized source, if there is one."""
+        first = self.by_source[design.proposed.normalized]
+        return None if first == design.id else first
+
+    def artifact_twin(self, design: str, artifact: str | None) -> str | None:
+        """Another design that gave the same artifact first, if there is one."""
+        first = None if artifact is None else self.by_artifact.get(artifact)
+        return None if first == design else first
 
 
 def _median(values: tuple[float, ...]) -> float:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from math import exp
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from ...acceptance.estimate import hodges_lehmann
-from ...acceptance.screens import plainly_slower, suspicion
-from ...acceptance.sequential import decide, log_ratio
-from ...events.tree import Purpose
+from ...events.tree import PairsRead, Purpose
+from ...events.views.decisions import claimed, decision, screened
 from ...events.views.tree import DECIDING, TreeView
 from ...hardware.outcome import Outcome
 from ...hardware.target import Pairs, TargetError
 from ..step import Step
 from ..workbench import SessionKey, Workbench
+from .estimate import drops
 
 LONGEST_READING_SECONDS = 0.1
 """A reading of many calls of a slow design would only cost device time: long readings are quiet by themselves."""
 MOST_CALLS = 16
+UNLIMITED_JUMP = 1e9
 PAIRS_PER_LOOK = 5
 """Pairs taken in one step. The test looks after each of them; fewer would spend the time on handing over."""
 
@@ -113,22 +113,18 @@ def screen(wb: Workbench, step: Step) -> str:
     """A short look at the device: drop what is plainly slower, hold what is faster than the floor allows."""
     view = wb.view.trees[step.kernel]
     best = view.best or ""
+    if drops(wb, step):
+        return Outcome.TOO_SLOW
     taken = read_pairs(wb, step, "screen", best, step.design, wb.policy.probe_pairs, 0)
     if taken.outcome is not Outcome.OK:
         return taken.outcome
-    differences = [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
-    slowest = max(pair.candidate_seconds for pair in taken.pairs)
-    floor = view.floor.seconds if view.floor is not None else None
-    suspicious = suspicion(wb.policy, min(pair.best_seconds for pair in taken.pairs), slowest, floor)
-    outcome, reason = Outcome.OK, ""
-    if plainly_slower(wb.policy, differences):
-        least = exp(-max(differences))
-        outcome, reason = (
-            Outcome.TOO_SLOW,
-            f"{least:.2f}x the time of {best} or more in each of {len(taken.pairs)} pairs",
-        )
-    elif suspicious is not None:
-        outcome, reason = Outcome.SUSPECT, suspicious
+    recorded = wb.trees[step.kernel].pending[-1]
+    assert isinstance(recorded, PairsRead)
+    # A best of another toolchain has explained its jump there; any other design has to explain it here.
+    known_jump = any(each.why == "confirm" for each in view.designs[step.design].reopened)
+    policy = replace(wb.policy, suspect_jump=UNLIMITED_JUMP) if known_jump else wb.policy
+    found = screened(policy, recorded, view.floor.seconds if view.floor is not None else None)
+    outcome, reason = Outcome(found.outcome), found.reason
     wb.trees[step.kernel].check(
         wb.context,
         design=step.design,
@@ -136,7 +132,7 @@ def screen(wb: Workbench, step: Step) -> str:
         outcome=outcome,
         reason=reason,
         seconds=taken.device_seconds,
-        details={"pairs": len(taken.pairs)},
+        details={"pairs": len(taken.pairs), **({"known_jump": 1} if known_jump else {})},
     )
     return outcome
 
@@ -155,18 +151,18 @@ def judge(wb: Workbench, step: Step) -> str:
     view = wb.view.trees[step.kernel]
     best, design = view.best or "", view.designs[step.design]
     assert view.noise is not None, "calibrated before any comparison"
-    decision = decide(wb.policy, design.scales(DECIDING, best), design.differences(DECIDING, best))
-    verdict = "undecided" if decision.verdict == "continue" else decision.verdict
+    made = decision(wb.policy, design.evidence(DECIDING, best))
+    verdict = "undecided" if made.verdict == "continue" else made.verdict
     wb.trees[step.kernel].judge(
         wb.context,
         design=step.design,
         against=best,
         verdict=verdict,
         outcome=Outcome.OK,
-        reason=decision.reason,
-        pairs=decision.pairs,
-        e_accept=decision.e_accept[-1] if decision.e_accept else 1.0,
-        e_futile=decision.e_futile[-1] if decision.e_futile else 1.0,
+        reason=made.reason,
+        pairs=made.pairs,
+        e_accept=made.e_accept[-1] if made.e_accept else 1.0,
+        e_futile=made.e_futile[-1] if made.e_futile else 1.0,
         scale=view.noise.scale,
         policy=wb.policy.digest,
         thresholds=wb.policy.as_dict(),
@@ -185,7 +181,7 @@ def accept(wb: Workbench, step: Step) -> str:
     """Make the design the best, with the gain of the fresh pairs."""
     view = wb.view.trees[step.kernel]
     best, design = view.best or "", view.designs[step.design]
-    gain = hodges_lehmann(design.differences(("confirm",), best), wb.policy.confidence)
+    gain = claimed(wb.policy, design.evidence(("confirm",), best))
     wb.trees[step.kernel].accept(
         wb.context,
         design=step.design,

@@ -1,0 +1,286 @@
+"""What is known of one design, and the designs of a tree, read from the log when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import dataclass, field
+
+from ...acceptance.sequential import log_ratio
+from ..log import Recorded
+from ..tree import (
+    DesignAccepted,
+    DesignChecked,
+    DesignJudged,
+    DesignProposed,
+    DesignReopened,
+    DesignRestored,
+    DesignRevoked,
+    PairsRead,
+    TreeEvent,
+)
+
+DECIDING = ("screen", "decide")
+"""What a verdict rests on: the short probe's pairs open the comparison. Confirming pairs never take part."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What was found out about a design under a toolchain, before it was reopened under another one."""
+
+    toolchain: str
+    checks: tuple[DesignChecked, ...]
+    readings: tuple[PairsRead, ...]
+    verdict: DesignJudged | None
+    accepted: DesignAccepted | None
+    accepted_at: int
+    revoked: DesignRevoked | None
+    artifact: str | None
+    reopened: tuple[DesignReopened, ...]
+
+
+@dataclass
+class DesignView:
+    """All that is known of one design."""
+
+    proposed: DesignProposed
+    ref: str
+    checks: list[DesignChecked] = field(default_factory=list)
+    readings: list[PairsRead] = field(default_factory=list)
+    verdict: DesignJudged | None = None
+    accepted: DesignAccepted | None = None
+    revoked: DesignRevoked | None = None
+    artifact: str | None = None
+    positions: list[int] = field(default_factory=list)
+    """Positions in the log of the events that this was folded from."""
+    toolchain: str = ""
+    """The toolchain under which what is held here was found out; empty for the one that it was proposed under."""
+    accepted_at: int = 0
+    """Position of the acceptance."""
+    reopened: list[DesignReopened] = field(default_factory=list)
+    """Why it was taken up again under this toolchain, each time."""
+    epochs: list[Epoch] = field(default_factory=list)
+    """What was found out under other toolchains, or before it was reopened, the latest last."""
+
+    def apply(self, event: TreeEvent, position: int) -> None:
+        """Fold one more event of this design."""
+        self.positions.append(position)
+        match event:
+            case DesignChecked():
+                self.checks.append(event)
+                self.artifact = event.artifact or self.artifact
+            case PairsRead():
+                self.readings.append(event)
+            case DesignJudged():
+                self.verdict = event
+            case DesignAccepted():
+                self.accepted, self.accepted_at = event, position
+            case DesignRevoked():
+                self.revoked = event
+            case DesignReopened():
+                self._close_epoch()
+                same = self.toolchain == event.toolchain
+                self.reopened = [*(self.reopened if same else ()), event]
+                self.toolchain = event.toolchain
+            case DesignRestored():
+                self._restore(event.toolchain)
+            case _:
+                pass
+
+    def _close_epoch(self) -> None:
+        self.epochs.append(
+            Epoch(
+                self.judged_under,
+                tuple(self.checks),
+                tuple(self.readings),
+                self.verdict,
+                self.accepted,
+                self.accepted_at,
+                self.revoked,
+                self.artifact,
+                tuple(self.reopened),
+            )
+        )
+        self.checks, self.readings, self.reopened = [], [], []
+        self.verdict = self.accepted = self.revoked = self.artifact = None
+        self.accepted_at = 0
+
+    def _restore(self, toolchain: str) -> None:
+        kept = self.epoch(toolchain)
+        self._close_epoch()
+        self.toolchain = toolchain
+        if kept is not None:
+            self.checks, self.readings, self.reopened = list(kept.checks), list(kept.readings), list(kept.reopened)
+            self.verdict, self.accepted, self.revoked = kept.verdict, kept.accepted, kept.revoked
+            self.accepted_at, self.artifact = kept.accepted_at, kept.artifact
+
+    @property
+    def judged_under(self) -> str:
+        """The fingerprint of the toolchain under which what is held here was found out."""
+        return self.toolchain or self.proposed.toolchain
+
+    def epoch(self, toolchain: str) -> Epoch | None:
+        """What was found out last under another toolchain, None when nothing was."""
+        return next((epoch for epoch in reversed(self.epochs) if epoch.toolchain == toolchain), None)
+
+    @property
+    def id(self) -> str:
+        """The design's name in its tree, such as ``d0007``."""
+        return self.proposed.design
+
+    @property
+    def failed(self) -> DesignChecked | None:
+        """The check that screened it out, if one did; a recheck after acceptance screens nothing out."""
+        return next((c for c in self.checks if c.outcome != "ok" and c.check != "recheck"), None)
+
+    @property
+    def outcome(self) -> str:
+        """The outcome that ended it, or ``ok``."""
+        if self.failed is not None:
+            return self.failed.outcome
+        return "ok"
+
+    @property
+    def open(self) -> bool:
+        """Whether something remains to be done with it before it is decided."""
+        if self.failed is not None or self.accepted is not None:
+            return False
+        if self.proposed.kind == "baseline":
+            return not self.passed("oracle")
+        return self.verdict is None or self.verdict.verdict == "accepted"
+
+    @property
+    def teaches(self) -> bool:
+        """Whether something can be learned from how it ended: a failure, a decided comparison, a tested estimate."""
+        failed = self.failed
+        if failed is not None and "kind" in failed.details:
+            return True
+        if any("audits" in check.details for check in self.checks if check.check == "review"):
+            return True
+        if failed is None and self.verdict is not None and self.verdict.verdict in ("accepted", "rejected"):
+            return True
+        return bool(self.readings) and any(check.check == "estimate" for check in self.checks)
+
+    def passed(self, check: str) -> bool:
+        """Whether it passed the check."""
+        return any(c.check == check and c.outcome == "ok" for c in self.checks)
+
+    def differences(self, purposes: tuple[str, ...], against: str) -> list[float]:
+        """Log ratios log(best / candidate) of all complete pairs read for ``purposes`` against a best, in order."""
+        return [
+            log_ratio(b, c)
+            for r in self.evidence(purposes, against)
+            for b, c in zip(r.best_seconds, r.candidate_seconds, strict=True)
+        ]
+
+    def scales(self, purposes: tuple[str, ...], against: str) -> list[float]:
+        """The calibrated scale in force when each of those pairs was read."""
+        return [r.scale for r in self.evidence(purposes, against) for _ in r.orders]
+
+    def evidence(self, purposes: tuple[str, ...], against: str) -> list[PairsRead]:
+        """The readings taken for ``purposes`` against a best, in order."""
+        return [r for r in self.readings if r.purpose in purposes and r.best == against]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a design adds to the counts of its tree."""
+
+    screened_by: str | None = None
+    compared: bool = False
+    verdict: str | None = None
+
+
+def standing(design: DesignView) -> Standing:
+    """Where a design stands, for the counts: accepted once accepted, else its latest verdict."""
+    verdict = design.verdict.verdict if design.verdict is not None else None
+    return Standing(
+        screened_by=design.failed.check if design.failed is not None else None,
+        compared=any(reading.purpose == "decide" for reading in design.readings),
+        verdict="accepted"
+        if design.accepted is not None
+        else verdict
+        if verdict in ("rejected", "undecided")
+        else None,
+    )
+
+
+Fetch = Callable[[Sequence[int]], Sequence[Recorded]]
+"""Reads the events at some positions of the log, in their order."""
+
+
+class Designs(Mapping[str, DesignView]):
+    """The designs of a tree by name, in the order of their registration.
+
+    A view that was restored from a snapshot knows just the positions of a design's events, and reads them from the log
+    when somebody asks for the design.
+    """
+
+    def __init__(self) -> None:
+        self._views: dict[str, DesignView | None] = {}
+        self._positions: dict[str, list[int]] = {}
+        self._fetch: Fetch | None = None
+
+    def add(self, design: DesignView) -> None:
+        """Take in a new design."""
+        self._views[design.id] = design
+
+    def leave_in_log(self, positions: Mapping[str, Sequence[int]], fetch: Fetch) -> None:
+        """Take in designs by the positions of their events; ``fetch`` reads them."""
+        self._fetch = fetch
+        for name, each in positions.items():
+            self._views[name], self._positions[name] = None, list(each)
+
+    @property
+    def positions(self) -> dict[str, list[int]]:
+        """The positions of each design's events."""
+        return {name: self._positions[name] if view is None else view.positions for name, view in self._views.items()}
+
+    def __getitem__(self, name: str) -> DesignView:
+        view = self._views[name]
+        if view is None:
+            self._load([name])
+            view = self._views[name]
+            assert view is not None
+        return view
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold equal designs, wherever they come from."""
+        return isinstance(other, Designs) and dict(self.items()) == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._views
+
+    def values(self) -> ValuesView[DesignView]:
+        """All designs, read together where they are still in the log."""
+        self._load(list(self._positions))
+        return super().values()
+
+    def items(self) -> ItemsView[str, DesignView]:
+        """All designs with their names, read together where they are still in the log."""
+        self._load(list(self._positions))
+        return super().items()
+
+    def _load(self, names: Sequence[str]) -> None:
+        wanted = {position: name for name in names for position in self._positions[name]}
+        if not wanted:
+            return
+        assert self._fetch is not None
+        for recorded in self._fetch(list(wanted)):
+            name, event = wanted[recorded.position], recorded.event
+            assert isinstance(event, TreeEvent)
+            if isinstance(event, DesignProposed):
+                self._views[name] = DesignView(event, event.ref, positions=[recorded.position])
+                continue
+            view = self._views[name]
+            assert view is not None, "a design is registered before anything else is said of it"
+            view.apply(event, recorded.position)
+        for name in names:
+            del self._positions[name]
