@@ -40,31 +40,47 @@ class Pattern:
 PATTERNS = (Pattern(1, 0), Pattern(4, 0), Pattern(1, 1024), Pattern(4, 1024), Pattern(2, 4096), Pattern(8, 0))
 """What is tried."""
 
-_READ = """
-typedef uint64_t line_t __attribute__((vector_size(64), aligned(1), may_alias));
-static volatile uint64_t sink[4096];
+READ_SPAN = """
+#if defined(__AVX512F__)
+#define VECTOR 64
+#elif defined(__AVX__)
+#define VECTOR 32
+#else
+#define VECTOR 16
+#endif
+#define PARTS (64 / VECTOR)
+typedef uint64_t vector_t __attribute__((vector_size(VECTOR), aligned(8), may_alias));
 
-static inline line_t read_span(const char *p, size_t bytes, line_t sum) {
+/* The xor of all 64-bit words of `bytes` bytes, which must be a multiple of 8. */
+static inline uint64_t read_span(const char *p, size_t bytes) {
   const size_t part = bytes / STREAMS / 64 * 64;
-  line_t sums[STREAMS] = {{0}};
+  vector_t sums[STREAMS][PARTS] = {{{0}}};
   for (size_t o = 0; o < part; o += 64) {
 #pragma GCC unroll 16
     for (int s = 0; s < STREAMS; s++) {
-      if (AHEAD) __builtin_prefetch(p + s * part + o + AHEAD, 0, 3);
-      sums[s] ^= *(const line_t *)(p + s * part + o);
+      const char *line = p + s * part + o;
+      if (AHEAD) __builtin_prefetch(line + AHEAD, 0, 3);
+#pragma GCC unroll 4
+      for (int v = 0; v < PARTS; v++) sums[s][v] ^= *(const vector_t *)(line + v * VECTOR);
     }
   }
-  for (int s = 0; s < STREAMS; s++) sum ^= sums[s];
-  uint64_t rest = 0;
-  for (size_t o = part * STREAMS; o < bytes; o++) rest += (unsigned char)p[o];
-  sum[0] ^= rest;
+  uint64_t sum = 0;
+  for (int s = 0; s < STREAMS; s++)
+    for (int v = 0; v < PARTS; v++)
+      for (int i = 0; i < VECTOR / 8; i++) sum ^= sums[s][v][i];
+  for (size_t o = part * STREAMS; o < bytes; o += 8) sum ^= *(const uint64_t *)(p + o);
   return sum;
 }
+"""
+"""C that reads a span in ``STREAMS`` places at once, prefetching ``AHEAD`` bytes ahead, and folds it with xor."""
 
-static inline line_t read_share(const void *p, size_t bytes, size_t thread, size_t threads, line_t sum) {
+_READ_SHARE = """
+static volatile uint64_t sink[4096];
+
+static inline uint64_t read_share(const void *p, size_t bytes, size_t thread, size_t threads) {
   const size_t lines = bytes / 64, from = lines * thread / threads * 64;
-  const size_t to = thread + 1 == threads ? bytes : lines * (thread + 1) / threads * 64;
-  return read_span((const char *)p + from, to - from, sum);
+  const size_t to = thread + 1 == threads ? bytes / 8 * 8 : lines * (thread + 1) / threads * 64;
+  return read_span((const char *)p + from, to - from);
 }
 """
 
@@ -72,7 +88,7 @@ static inline line_t read_share(const void *p, size_t bytes, size_t thread, size
 def floor_source(spec: KernelSpec, pattern: Pattern) -> str:
     """C that reads every streamed argument of ``spec`` once and writes no argument."""
     reads = "\n".join(
-        f"    sum = read_share({name}, {spec.argument(name).bytes}u, thread, threads, sum);" for name in spec.streamed
+        f"    sum ^= read_share({name}, {spec.argument(name).bytes}u, thread, threads);" for name in spec.streamed
     )
     return f"""#include "kernel.h"
 #include <stddef.h>
@@ -81,7 +97,7 @@ def floor_source(spec: KernelSpec, pattern: Pattern) -> str:
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-{_READ}
+{READ_SPAN}{_READ_SHARE}
 {prototype(spec)} {{
 #pragma omp parallel
   {{
@@ -89,11 +105,9 @@ def floor_source(spec: KernelSpec, pattern: Pattern) -> str:
 #ifdef _OPENMP
     thread = (size_t)omp_get_thread_num(), threads = (size_t)omp_get_num_threads();
 #endif
-    line_t sum = {{0}};
+    uint64_t sum = 0;
 {reads}
-    uint64_t all = 0;
-    for (int i = 0; i < 8; i++) all ^= sum[i];
-    sink[(thread * 16) % 4096] = all;
+    sink[(thread * 16) % 4096] = sum;
   }}
 }}
 """

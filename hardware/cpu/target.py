@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...kernels.spec import KernelSpec
-from ..lease import Holder
+from ..concerns import Concern
+from ..lease import Holder, Lease, lease
 from ..target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import contract as contracts
 from .machine import Machine, this_machine, usable_cores
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 DEVICE = "cpu"
 """Name of the device, and of its lease: one per host."""
+_COMPILE = ("compiler", "flags", "isa", "libc")
+_CHIP = ("cores", "cpu", "host_kernel", "last_level_cache_bytes", "threads")
+_PARTS: Mapping[Concern, tuple[str, ...]] = {
+    "compile": _COMPILE,
+    "value": tuple(sorted((*_COMPILE, "libm", "linker"))),
+    "chip": _CHIP,
+    "runtime": tuple(sorted((*_CHIP, "libc", "libgomp"))),
+    "code": tuple(sorted({*_COMPILE, *_CHIP, "libgomp", "libm", "linker"})),
+}
 
 
 class CpuTarget:
@@ -135,6 +145,14 @@ class CpuTarget:
         from .probes import measure_probes
 
         return measure_probes(self)
+
+    def lease(self) -> AbstractContextManager[Lease]:
+        """The right to use the device, waited for."""
+        return lease(DEVICE, self._holder, on_wait=self._on_wait)
+
+    def parts_of(self, concern: Concern) -> Sequence[str]:
+        """Names of the toolchain's parts that a fact of this kind rests on."""
+        return _PARTS[concern]
 
     def open(self, spec: KernelSpec, seed: int) -> AbstractContextManager[Bench]:
         """Place weights and inputs for a kernel; see the protocol."""
