@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 from kernelwright.hardware.cpu import CpuTarget
-from kernelwright.hardware.cpu.bench import BenchSettings, CpuBench
+from kernelwright.hardware.cpu.bench import CpuBench
 from kernelwright.hardware.lease import RUNTIME_VARIABLE
 from kernelwright.hardware.target import TargetError
-from support.toy_kernel import toy
-
-SETTINGS = BenchSettings(max_calls=4, pool=12, call_seconds=1.0, max_copies=3)
+from support.toy_kernel import SETTINGS, toy
 
 
 def level() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import platform
 import re
 from pathlib import Path
@@ -11,10 +10,8 @@ from pathlib import Path
 import pytest
 from kernelwright.hardware.cpu import CpuTarget
 from kernelwright.hardware.cpu.bench import CpuBench
-from kernelwright.hardware.cpu.floor import compile_trusted
 from kernelwright.hardware.outcome import Outcome
-from kernelwright.hardware.target import Build
-from support.toy_kernel import RIGHT, toy
+from support.toy_kernel import RIGHT, toy, unscreened_build
 
 FOLDER = Path(__file__).parent / "cheats"
 CAUGHT = re.compile(r"^/\* caught: (\w+) ([\w-]+) \*/$", re.MULTILINE)
@@ -26,20 +23,12 @@ CASES = [
 X86_ONLY = {"float_state", "aligned_load", "reads_counter"}
 
 
-def unscreened(target: CpuTarget, source: str, folder: Path) -> Build:
-    """An artifact that no check has seen, to test what lies behind them."""
-    content = compile_trusted(target.compiler, toy(), source)
-    path = folder / "kernel.so"
-    path.write_bytes(content)
-    return Build(Outcome.OK, hashlib.sha256(content).hexdigest(), path, "", 0.0)
-
-
 def met(target: CpuTarget, bench: CpuBench, source: str, stage: str, folder: Path) -> tuple[str, str]:
     """Outcome and reason of one stage for a source."""
     if stage == "review":
         report = target.review(toy(), source)
         return report.outcome, report.reason
-    build = unscreened(target, source, folder) if stage == "sandbox" else target.build(toy(), source)
+    build = unscreened_build(target, source, folder) if stage == "sandbox" else target.build(toy(), source)
     if stage == "build" or not build.ok:
         return build.outcome, build.diagnostics
     if stage in ("verify", "sandbox"):

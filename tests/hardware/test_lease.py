@@ -32,9 +32,9 @@ def holder_process(device: str) -> subprocess.Popen[str]:
 def test_a_held_device_is_refused_with_the_holders_name() -> None:
     other = holder_process("refused")
     try:
-        with pytest.raises(LeaseHeldError, match=rf"the other run \(process {other.pid}\)"):
-            with lease("refused", "me", wait=False):
-                pass
+        refusal = pytest.raises(LeaseHeldError, match=rf"the other run \(process {other.pid}\)")
+        with refusal, lease("refused", "me", wait=False):
+            pass
     finally:
         other.communicate("\n", timeout=20)
     with lease("refused", "me", wait=False) as held:
@@ -78,10 +78,9 @@ def test_an_old_lease_is_told_from_its_successor() -> None:
 
 
 def test_builds_share_a_device_and_keep_readings_away() -> None:
-    with shared("both"), shared("both"):
-        with pytest.raises(LeaseHeldError, match="a build"):
-            with lease("both", "me", wait=False):
-                pass
+    refusal = pytest.raises(LeaseHeldError, match="a build")
+    with shared("both"), shared("both"), refusal, lease("both", "me", wait=False):
+        pass
     with lease("both", "me", wait=False):
         pass
 

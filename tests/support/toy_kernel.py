@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kernelwright.hardware.cpu import CpuTarget
+from kernelwright.hardware.cpu.bench import BenchSettings
+from kernelwright.hardware.cpu.floor import compile_trusted
+from kernelwright.hardware.outcome import Outcome
+from kernelwright.hardware.target import Build
 from kernelwright.kernels.formats import round_bf16
 from kernelwright.kernels.spec import DTYPES, Argument, Expected, Inputs, KernelSpec, Tolerance
 
 ROWS, COLUMNS, PAST = 48, 64, 40
+SETTINGS = BenchSettings(max_calls=4, pool=12, call_seconds=1.0, max_copies=3)
+"""A bench that is set up quickly, and that gives up on a call after a second."""
 
 RIGHT = """#include "kernel.h"
 static inline float widen(uint16_t v) { union { uint32_t u; float f; } x = { (uint32_t)v << 16 }; return x.f; }
@@ -78,3 +87,11 @@ def toy() -> KernelSpec:
         streamed=("w",),
         written=lambda inputs: {"past": (int(inputs["at"]),)},
     )
+
+
+def unscreened_build(target: CpuTarget, source: str, folder: Path) -> Build:
+    """An artifact that no check has seen, to test what lies behind them."""
+    content = compile_trusted(target.compiler, toy(), source)
+    path = folder / "kernel.so"
+    path.write_bytes(content)
+    return Build(Outcome.OK, hashlib.sha256(content).hexdigest(), path, "", 0.0)
