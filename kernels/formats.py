@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .spec import Array
 
@@ -87,7 +87,7 @@ def dequantize_nvfp4(packed: Array, scales: Array) -> NDArray[np.float32]:
     return values
 
 
-def round_bf16(values: Array) -> NDArray[np.float64]:
+def round_bf16(values: ArrayLike) -> NDArray[np.float64]:
     """float64 ``values`` rounded once to the nearest bfloat16 (ties to even), as float64.
 
     A cast by way of f32 rounds twice and can miss the nearest; this does not. Subnormals are kept, magnitudes that

@@ -141,7 +141,7 @@ MISTAKES: dict[str, tuple[KernelSpec, str]] = {
     ),
     "reference incomplete": (scale_spec(reference=lambda _inputs: {}), "reference does not give y"),
     "reference in f32": (
-        scale_spec(reference=lambda _inputs: {"y": np.ones(N, np.float32)}),  # type: ignore[dict-item]  # the mistake
+        scale_spec(reference=lambda _inputs: {"y": np.ones(N, np.float32)}),
         "reference gives y as float32",
     ),
     "reference not finite": (

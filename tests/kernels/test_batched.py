@@ -72,7 +72,7 @@ def test_copies_differ_and_are_deterministic(name: str) -> None:
     spec = TINY[name]()
     weights = spec.draw_weights(np.random.default_rng(27))
     assert spec.vary(weights, 0) is weights
-    contents = {n: set() for n in spec.streamed}
+    contents: dict[str, set[bytes]] = {n: set() for n in spec.streamed}
     outputs = set()
     inputs = spec.draw_activations(np.random.default_rng(28), "normal")
     for copy in range(COPIES):

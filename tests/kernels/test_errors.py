@@ -64,7 +64,7 @@ def test_errors_pass_through_a_norm_to_first_order() -> None:
     values, weight = rng.standard_normal(512), rng.uniform(0.5, 1.5, 512)
 
     def norm(v: np.ndarray) -> np.ndarray:
-        return v / np.sqrt(np.mean(v * v) + 1e-6) * weight
+        return np.asarray(v / np.sqrt(np.mean(v * v) + 1e-6) * weight)
 
     bounds = np.full(512, 1e-7)
     allowed = through_rms_norm(values, bounds, weight)
