@@ -20,6 +20,7 @@ from .agents.settings import (
     RoleLimits,
     Roles,
     RoleSettings,
+    TeamSettings,
     inconsistencies,
 )
 
@@ -77,6 +78,13 @@ class Config(_Section):
     models: dict[str, ModelSettings] = {}
     roles: Roles = Roles()
     policy: dict[str, Any] = {}
+    replay_answers: str | None = None
+    """A recorded run of the same store whose models' answers are used, with no network."""
+
+    @property
+    def team(self) -> TeamSettings:
+        """Who works at a run, and what that may use."""
+        return TeamSettings(self.models, self.roles, self.budgets.limits, self.budgets.roles, self.replay_answers)
 
     @model_validator(mode="after")
     def _consistent(self) -> Config:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Literal, get_args
 
@@ -176,3 +177,24 @@ def inconsistencies(models: Mapping[str, ModelSettings], roles: Roles, run: Limi
             if models[name].price is None:
                 problems.append(f"a budget of money needs models.{name}.price (zeros for a model of your own)")
     return problems
+
+
+@dataclass(frozen=True)
+class TeamSettings:
+    """Who is on the team of a run, and what it may use."""
+
+    models: Mapping[str, ModelSettings]
+    roles: Roles
+    limits: Limits = field(default_factory=Limits)
+    role_limits: RoleLimits = field(default_factory=RoleLimits)
+    replay: str | None = None
+    """A recorded run of the same store whose answers are used, with no network."""
+
+    @property
+    def staffed(self) -> bool:
+        """Whether there is anything that the playbook alone does not do: a model in a role, or a budget."""
+        limits = (
+            *self.limits.model_dump().values(),
+            *(v for r in self.role_limits.model_dump().values() for v in r.values()),
+        )
+        return any(self.roles.of(role).models for role in ROLES) or any(value is not None for value in limits)

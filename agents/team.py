@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..events.answers import Answers, DesignAttributed, RoundOpened
@@ -23,7 +23,7 @@ from .ledger import Ledger, Notify, keys
 from .port import Frozen, NothingLeft, Proposal, ProposeTask, Specialist
 from .recording import Recording
 from .roles import AnyTask, ArchitectTask, EngineerTask, NothingToPropose, ReviewerAnswer
-from .settings import Limits, ModelSettings, Role, RoleLimits, Roles
+from .settings import Role, TeamSettings
 
 USELESS_ROUNDS = 3
 """After so many rounds in a row without a usable answer, and with no playbook to stand in, a kernel's search ends."""
@@ -52,29 +52,6 @@ class Round:
     outcome: Literal["ok", "nothing-left", "unusable", "budget"]
     reason: str = ""
     asked: tuple[Asked, ...] = ()
-
-
-@dataclass(frozen=True)
-class TeamSettings:
-    """Who is on the team and what it may use."""
-
-    models: Mapping[str, ModelSettings]
-    roles: Roles
-    limits: Limits = field(default_factory=Limits)
-    role_limits: RoleLimits = field(default_factory=RoleLimits)
-    replay: str | None = None
-    """A recorded run of the same store whose answers are used, with no network."""
-
-    @property
-    def staffed(self) -> bool:
-        """Whether there is anything that the playbook alone does not do: a model in a role, or a budget."""
-        return any(self.roles.of(role).models for role in ("architect", "engineer", "reviewer", "analyst")) or any(
-            value is not None for value in (*self.limits.model_dump().values(), *_amounts(self.role_limits))
-        )
-
-
-def _amounts(limits: RoleLimits) -> list[object]:
-    return [value for role in limits.model_dump().values() for value in role.values()]
 
 
 class Team:

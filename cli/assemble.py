@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from ..agents.playbook.specialist import Playbook
 from ..agents.port import Specialist
+from ..agents.staff import staff
 from ..config import Config
 from ..events.log import EventLog
 from ..events.views.run import RunView
@@ -18,7 +19,7 @@ from ..hardware.discovery import find_target
 from ..hardware.target import Target, TargetError
 from ..kernels.registry import KernelError, kernel, load_kernel_file
 from ..kernels.spec import KernelSpec
-from .output import fail
+from .output import fail, warn
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def assemble(settings: Config, *, as_json: bool) -> Parts:
         fail(str(error), as_json=as_json)
     except TargetError as error:
         fail(str(error), as_json=as_json, code=1)
-    return Parts(target, specs, Playbook())
+    return Parts(target, specs, staff(settings.team, notify=warn))
 
 
 def remember_kernel_files(log: EventLog, settings: Config) -> dict[str, str]:
@@ -59,8 +60,10 @@ def remember_kernel_files(log: EventLog, settings: Config) -> dict[str, str]:
     return {Path(file).name: log.blobs.put(Path(file).read_bytes()) for file in settings.kernel_files}
 
 
-def assemble_recorded(log: EventLog, view: RunView, *, as_json: bool) -> tuple[Config, Parts]:
-    """The settings and parts of a recorded run, kernel files included."""
+def assemble_recorded(
+    log: EventLog, view: RunView, *, as_json: bool, changes: Mapping[str, Any] | None = None
+) -> tuple[Config, Parts]:
+    """The settings and parts of a recorded run, kernel files included, with some settings replaced."""
     assert view.started is not None
     recorded = dict(view.started.config)
     sources: dict[str, str] = recorded.pop("kernel_sources", {})
@@ -73,7 +76,7 @@ def assemble_recorded(log: EventLog, view: RunView, *, as_json: bool) -> tuple[C
         recorded["kernel_files"] = tuple(files)
         recorded["kernels"] = tuple(recorded.get("kernels", ()))
         recorded["store"] = log.where
-        settings = Config.model_validate(recorded)
+        settings = Config.model_validate({**recorded, **(changes or {})})
         return settings, assemble(settings, as_json=as_json)
 
 

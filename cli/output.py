@@ -40,6 +40,11 @@ def fail(message: str, *, as_json: bool = False, code: int = 2) -> NoReturn:
     raise typer.Exit(code)
 
 
+def warn(line: str) -> None:
+    """Print a line that a person should see while a command works."""
+    sys.stderr.write(f"kernelwright: {line}\n")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the nearest known ones, or all of them."""
     names = list(known)

@@ -47,6 +47,12 @@ def run(
     config: Annotated[
         Path | None, typer.Option("--config", help="A TOML file; kernelwright.toml here by default.")
     ] = None,
+    replay_answers: Annotated[
+        str | None,
+        typer.Option(
+            "--replay-answers", metavar="RUN", help="Use the recorded answers of this run's models; no network."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Optimize kernels on a target; every step is recorded, so the run can be resumed, audited and judged again."""
@@ -66,15 +72,22 @@ def run(
         fail(str(error), as_json=as_json)
     from .. import __version__
     from ..graph.runner import Plan, start_run
-    from .assemble import assemble, new_run_name, remember_kernel_files
+    from .assemble import assemble, assemble_recorded, new_run_name, remember_kernel_files
 
-    parts = assemble(settings, as_json=as_json)
-    with open_log(settings.store, as_json=as_json, create=True, read_only=False) as log:
+    parts = assemble(settings, as_json=as_json) if replay_answers is None else None
+    with open_log(settings.store, as_json=as_json, create=parts is not None, read_only=False) as log:
+        if parts is not None:
+            sources = remember_kernel_files(log, settings)
+        else:
+            view = find_run(log, replay_answers, as_json=as_json)
+            changes = {"replay_answers": view.name, "budgets": settings.budgets.model_dump()}
+            settings, parts = assemble_recorded(log, view, as_json=as_json, changes=changes)
+            sources = dict(view.started.config.get("kernel_sources", {})) if view.started is not None else {}
         name = new_run_name(log)
         # Where the log lies is not part of the run; a URL would bring its password into the log.
         recorded = {
             **settings.model_dump(mode="json", exclude={"store"}),
-            "kernel_sources": remember_kernel_files(log, settings),
+            "kernel_sources": sources,
         }
         plan = Plan(
             run=name,
@@ -93,14 +106,17 @@ def run(
 def resume(
     run: RunName,
     minutes: Annotated[float | None, typer.Option(help="A new budget: minutes of activity in all.")] = None,
+    budget: Annotated[
+        list[str] | None, typer.Option(help="A new budget: tokens=N, money=N, engineer.tokens=N; may be given again.")
+    ] = None,
     store: Store = DEFAULT_STORE,
     as_json: Json = False,
 ) -> None:
     """Take an interrupted run up again, exactly where its log ends."""
     with open_log(store, as_json=as_json, read_only=False) as log:
         view = find_run(log, run, as_json=as_json)
-        budget = view.minutes if minutes is None else minutes
-        if view.state == "finished" and budget * 60 <= view.elapsed_seconds:
+        allowed = view.minutes if minutes is None else minutes
+        if view.state == "finished" and allowed * 60 <= view.elapsed_seconds:
             spent = view.elapsed_seconds / 60
             fail(
                 f"run {run} is finished after {spent:.1f} of {view.minutes:g} minutes; "
@@ -108,9 +124,14 @@ def resume(
                 as_json=as_json,
             )
         from .assemble import assemble_recorded
+        from .budgets import budgets_in_force
 
-        _, parts = assemble_recorded(log, view, as_json=as_json)
-        _work(log, run, parts, as_json=as_json, resume_minutes=budget)
+        try:
+            changes = {"budgets": budgets_in_force(log, view, budget or ())}
+        except ConfigError as error:
+            fail(str(error), as_json=as_json)
+        _, parts = assemble_recorded(log, view, as_json=as_json, changes=changes)
+        _work(log, run, parts, as_json=as_json, resume_minutes=allowed)
 
 
 def submit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -168,8 +169,10 @@ class RecordedClient(ChatCompletionClient):
     ) -> tuple[CreateResult | None, Failure | None]:
         connection.reported.clear()
         try:
-            async with asyncio.timeout(self._settings.timeout_seconds):
-                result = await self._call(connection, messages, tools, tool_choice)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what the library warns of is judged below, and recorded
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    result = await self._call(connection, messages, tools, tool_choice)
         except AnswerTooLargeError as error:
             return None, Failure(CallOutcome.TOO_LARGE, str(error))
         except connection.raised as error:

@@ -17,7 +17,10 @@ def faster_each_time(request: Request) -> Reply:
 
 def test_proposals_of_a_model_are_registered_and_judged(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "log.sqlite")
-    with serving(faster_each_time) as server, stage.played(stage.team({"toy": model(server.openai)}, roles())) as played:
+    with (
+        serving(faster_each_time) as server,
+        stage.played(stage.team({"toy": model(server.openai)}, roles())) as played,
+    ):
         designs = played.designs
         assert [designs[name].proposed.by for name in ("d0001", "d0002", "d0003")] == [
             "toy/architect",

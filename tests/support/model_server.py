@@ -120,10 +120,14 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status != 200:
             error = {"error": {"message": reply.text or "asked for", "type": "error"}, "type": "error"}
             self._send(json.dumps(error).encode(), reply.status, reply.headers)
-        elif reply.fault == "invalid-json":
-            self._send(b'{"choices": [{"message": {"con', 200, reply.headers)
-        elif reply.fault == "wrong-schema":
-            self._send(b'{"result": "this is another protocol"}', 200, reply.headers)
+        elif reply.fault in ("invalid-json", "wrong-schema"):
+            text = b'{"choices": [{"del' if reply.fault == "invalid-json" else b'{"result": "another protocol"}'
+            if body.get("stream"):
+                self._headers(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+                self._chunk(b"data: " + text + b"\n\n")
+                self._chunk(b"")
+            else:
+                self._send(text, 200, reply.headers)
         elif body.get("stream"):
             self._stream(request, reply)
         else:

@@ -12,8 +12,8 @@ from typing import Any
 
 from kernelwright.acceptance.policy import Policy
 from kernelwright.agents.port import Specialist
-from kernelwright.agents.settings import Limits, ModelSettings, RoleLimits, Roles
-from kernelwright.agents.team import Team, TeamSettings
+from kernelwright.agents.settings import Limits, ModelSettings, RoleLimits, Roles, TeamSettings
+from kernelwright.agents.team import Team
 from kernelwright.events.base import Event
 from kernelwright.events.log import EventLog
 from kernelwright.events.views.answers import AnswersView, load_answers
@@ -121,7 +121,9 @@ class Stage:
                 drive(
                     wb,
                     lambda *_: None,
-                    until=lambda view: view.finished("propose", KERNEL) >= self.rounds and not view.trees[KERNEL].unsettled,
+                    until=lambda view: (
+                        view.finished("propose", KERNEL) >= self.rounds and not view.trees[KERNEL].unsettled
+                    ),
                 )
                 yield Played(wb.view, load_answers(log, run), log, target)
         finally:
