@@ -7,6 +7,7 @@ depends on, so that a change of one part makes stale just what rests on that par
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeVar
 from uuid import UUID
 
@@ -192,11 +193,14 @@ class KnowledgeBase(Aggregate):
         return self.trigger(ProbeMeasured, context, **content)
 
     def seen(
-        self, context: Context, target: str, fingerprint: str, parts: dict[str, str], changed: tuple[str, ...]
+        self, context: Context, target: str, fingerprint: str, parts: dict[str, str], before: Mapping[str, str]
     ) -> None:
-        """Note the toolchain in force, unless it is the one that was noted last."""
-        if fingerprint != self.toolchain:
-            self.trigger(ToolchainSeen, context, target=target, fingerprint=fingerprint, parts=parts, changed=changed)
+        """Note the toolchain in force, unless it is the one that was noted last, whose parts are ``before``."""
+        if fingerprint == self.toolchain:
+            return
+        names = sorted(before.keys() | parts.keys()) if before else []
+        changed = tuple(name for name in names if before.get(name) != parts.get(name))
+        self.trigger(ToolchainSeen, context, target=target, fingerprint=fingerprint, parts=parts, changed=changed)
 
     def claim(self, context: Context, **content: Any) -> Event | None:
         """Write down a claim; content as in :class:`ClaimMade`. One that is there already is left alone."""

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, TypedDict
 
+import structlog
 from langgraph.graph import END, START, StateGraph
 
 from ..agents.team import Team
@@ -21,7 +22,9 @@ from .step import STEP_NAMES, Step
 from .steps import EFFECTS, Effect
 from .workbench import Workbench
 
-PURE = frozenset({"observe", "baseline", "propose", "review", "judge", "accept", "finish"})
+logger = structlog.get_logger(__name__)
+
+PURE = frozenset({"observe", "study", "reopen", "baseline", "propose", "review", "judge", "accept", "finish"})
 """Steps without an effect outside the log: their intent is saved together with their outcome, one fsync instead of two."""
 
 ON_DEVICE = frozenset({"probe", "floor", "calibrate", "screen", "compare", "confirm", "anchor"})
@@ -64,6 +67,7 @@ def _perform(wb: Workbench, step: Step, effect: Effect, context: Context) -> str
         wb.run.finish_step(wb.context, step.key, outcome, parts)
     wb.release()
     wb.log.record(*wb.aggregates)
+    logger.debug("step", step=step.name, outcome=outcome, attempt=started.attempt, **step.subject, **wb.seconds)
     wb.context = context
     return outcome
 

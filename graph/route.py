@@ -22,7 +22,7 @@ RECHECK_SECONDS = 2.0
 """Kept back for each accepted design: its recheck on unseen seeds."""
 RECALIBRATE_RATIO = 1.5
 """A best this many times faster than the design that the noise was calibrated with is calibrated itself."""
-PATIENCE = 4
+PATIENCE = 2
 """How many designs without a gain make a kernel count as a little stuck."""
 
 
@@ -153,6 +153,6 @@ def _close(view: RunView, tree: TreeView) -> Step | None:
             return Step("recheck", kernel, design.id, epoch=len(design.epochs))
     if tree.floor_with_best != best:
         return Step("floor", kernel, turn=tree.floors)
-    if tree.anchor is None or tree.anchor.best != best:
+    if best != tree.baseline and (tree.anchor is None or tree.anchor.best != best):
         return Step("anchor", kernel, best, turn=view.finished("anchor", kernel))
     return None

@@ -18,7 +18,7 @@ from ..events.knowledge import KnowledgeBase, KnowledgeEvent
 from ..events.log import EventLog, Recorded, RunHeldError
 from ..events.run import HeldBy, Run, RunEvent, StopReason
 from ..events.tree import DesignTree, TreeEvent
-from ..events.views.knowledge import load_knowledge
+from ..events.views.knowledge import catch_up, load_knowledge
 from ..events.views.load import load_run
 from ..events.views.run import RunView
 from ..events.views.snapshot import keep_view
@@ -28,6 +28,7 @@ from .machine import machine
 from .route import route
 from .step import Step
 from .steps.propose import register
+from .watch import ToolchainWatch
 from .workbench import Workbench
 
 Observer = Callable[[RunView, Step | None, str], None]
@@ -114,8 +115,9 @@ def _workbench(
         for recorded in saved:
             if isinstance(recorded.event, RunEvent | TreeEvent):
                 view.apply(recorded)
-            elif isinstance(recorded.event, KnowledgeEvent):
-                known.apply(recorded)
+        if any(isinstance(recorded.event, KnowledgeEvent) for recorded in saved):
+            # Other runs may have written to the shared knowledge base just before.
+            catch_up(log, known, target.name)
         behind = view.events - snapshot_at[0]
         if behind >= (SNAPSHOT_EVERY_EVENTS if view.stopped is None else SNAPSHOT_AT_STOP_EVENTS):
             snapshot_at[0] = view.events
@@ -140,8 +142,10 @@ def resume(wb: Workbench, minutes: float, purpose: str) -> None:
 def drive(wb: Workbench, observer: Observer, *, until: Callable[[RunView], bool] | None = None) -> None:
     """Do step after step until the run stops, or until ``until`` holds."""
     perform = machine(wb)
+    watch = ToolchainWatch(wb)
     while wb.view.stopped is None and not (until is not None and until(wb.view)):
-        step = route(wb.view, wb.policy)
+        step = route(wb.view, wb.policy, wb.known)
+        step = watch.step_before(step) or step
         observer(wb.view, step, "")
         outcome = perform(step)
         observer(wb.view, step, outcome)

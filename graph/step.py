@@ -10,7 +10,11 @@ from ..events.base import canonical
 
 StepName = Literal[
     "observe",
+    "study",
+    "check_item",
     "probe",
+    "reopen",
+    "learn",
     "admit",
     "baseline",
     "build",
@@ -33,21 +37,26 @@ STEP_NAMES: tuple[str, ...] = get_args(StepName)
 
 @dataclass(frozen=True)
 class Step:
-    """One step. ``turn`` tells repeated steps on the same subject apart; it is counted from the log."""
+    """One step. ``turn`` tells repeated steps on the same subject apart; it is counted from the log.
+
+    ``item`` is an item of the knowledge base or a document. ``epoch`` counts how often the design was reopened.
+    """
 
     name: StepName
     kernel: str = ""
     design: str = ""
     turn: int = 0
+    item: str = ""
+    epoch: int = 0
 
     @property
     def subject(self) -> dict[str, str]:
         """On what it works, for the event of its start."""
-        subject = {"kernel": self.kernel, "design": self.design}
+        subject = {"kernel": self.kernel, "design": self.design, "item": self.item}
         return {name: value for name, value in subject.items() if value}
 
     @property
     def key(self) -> str:
         """The identity of the effect (16 hex digits): equal for every attempt at the same step."""
-        text = canonical([self.name, self.kernel, self.design, self.turn])
+        text = canonical([self.name, self.kernel, self.design, self.turn, self.item, self.epoch])
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -146,6 +146,13 @@ class Workbench:
             self._session[2].close()
             self._session = None
 
+    def forget(self) -> None:
+        """Drop everything that was built or loaded: the toolchain has changed."""
+        self.close_session()
+        self._stack.close()
+        self._benches.clear()
+        self._builds.clear()
+
     def close(self) -> None:
         """End every process and free every buffer."""
         self.close_session()

@@ -122,6 +122,11 @@ class KnowledgeView:
         return self.seen[-1].fingerprint if self.seen else ""
 
     @property
+    def parts(self) -> Parts:
+        """The parts of that toolchain, none before any was seen."""
+        return self.seen[-1].parts if self.seen else {}
+
+    @property
     def probes(self) -> Mapping[str, ProbeMeasured]:
         """The reading of each probe that holds under the toolchain seen last; before any was seen, its latest reading."""
         if not self.seen:

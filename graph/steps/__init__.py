@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 
 from ..step import STEP_NAMES, Step
 from ..workbench import Workbench
-from . import calibrate, checks, close, compare, prepare, propose
+from . import calibrate, checks, close, compare, knowledge, learn, prepare, propose, upgrade
 
 Effect = Callable[[Workbench, Step], str]
 """Does a step on the workbench and returns its outcome in a word; raises TargetError when the machine is unfit."""
 
 EFFECTS: Mapping[str, Effect] = {
     "observe": prepare.observe,
+    "study": knowledge.study,
+    "check_item": knowledge.check_item,
     "probe": prepare.probe,
+    "reopen": upgrade.reopen,
+    "learn": learn.learn,
     "admit": prepare.admit_kernel,
     "baseline": prepare.register_baseline,
     "floor": prepare.floor,

@@ -6,6 +6,7 @@ from ...events.tree import TreeRefused
 from ...hardware.outcome import Outcome
 from ..step import Step
 from ..workbench import Workbench
+from .learn import failure_details
 
 
 def build(wb: Workbench, step: Step) -> str:
@@ -28,7 +29,9 @@ def build(wb: Workbench, step: Step) -> str:
         outcome=outcome,
         reason=reason,
         seconds=built.seconds,
-        details={},
+        details={}
+        if built.ok
+        else failure_details(wb.source(step.kernel, step.design), built.outcome, built.diagnostics),
         artifact=built.artifact,
         log=log,
     )
@@ -44,6 +47,9 @@ def verify(wb: Workbench, step: Step) -> str:
     attempt = wb.context.attempt
     with wb.timed("values"):
         report = bench.verify(built, wb.secret("verify", step.kernel, step.design, attempt))
+    details = dict(report.details)
+    if not report.ok:
+        details |= failure_details(wb.source(step.kernel, step.design), report.outcome, report.reason)
     wb.trees[step.kernel].check(
         wb.context,
         design=step.design,
@@ -51,7 +57,7 @@ def verify(wb: Workbench, step: Step) -> str:
         outcome=report.outcome,
         reason=report.reason,
         seconds=report.seconds,
-        details=dict(report.details),
+        details=details,
         artifact=built.artifact,
     )
     if not report.ok:

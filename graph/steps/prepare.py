@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from ...events.base import canonical
 from ...events.tree import FloorMeasured
+from ...hardware.concerns import depends_on
 from ...hardware.target import Toolchain
 from ...kernels.spec import KernelSpec
+from ...knowledge.probing import doubt, rests_on
 from ..step import Step
 from ..workbench import Workbench
+from .knowledge import note_documents, own_documents
 from .propose import register
+from .upgrade import enter
 
 
 def observe(wb: Workbench, _step: Step) -> str:
@@ -19,6 +24,12 @@ def observe(wb: Workbench, _step: Step) -> str:
     before = wb.view.toolchain
     changed = now.changed(Toolchain(before.parts)) if before is not None else ()
     wb.run.observe(wb.context, now.fingerprint, dict(now.parts), changed)
+    wb.knowledge.seen(
+        replace(wb.context, toolchain=now.fingerprint), wb.target.name, now.fingerprint, dict(now.parts), wb.known.parts
+    )
+    note_documents(wb.context, wb.knowledge, wb.known, wb.log.blobs, own_documents(wb.target))
+    if changed:
+        enter(wb, wb.context, now, changed)
     return "changed" if changed else "ok"
 
 
@@ -39,6 +50,8 @@ def probe(wb: Workbench, _step: Step) -> str:
             spread=each.spread,
             repeats=each.repeats,
             conditions=dict(each.conditions),
+            depends=depends_on(wb.target, rests_on(each)),
+            doubt=doubt(each, probes),
         )
     return "ok"
 

@@ -14,6 +14,7 @@ from ...events.views.tree import DECIDING, DesignView, TreeView
 from ...hardware.outcome import Outcome
 from ..step import Step
 from ..workbench import Workbench
+from .learn import review_by_rules
 from .team import desk, propose_round
 
 PLAYBOOK = "playbook"
@@ -164,7 +165,10 @@ def review(wb: Workbench, step: Step) -> str:
     twin = tree.source_twin(design)
     if report.ok and twin is not None:
         outcome, reason = Outcome.DUPLICATE, f"the same source as {twin}"
-    elif report.ok and isinstance(wb.specialist, Team):
+    elif report.ok:
+        outcome, reason, more = review_by_rules(wb, step, wb.source(step.kernel, step.design))
+        details |= more
+    if outcome is Outcome.OK and isinstance(wb.specialist, Team):
         veto = wb.specialist.review(desk(wb), step.kernel, step.design)
         if veto is not None:
             outcome, reason = Outcome.VETOED, f"the reviewer: {veto}"
