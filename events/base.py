@@ -162,7 +162,11 @@ def recorded(cls: E_) -> E_:
     """Class decorator: register an event class under its TOPIC, which must be new."""
     if cls.TOPIC in TOPICS:
         raise TypeError(f"topic {cls.TOPIC!r} is taken by {TOPICS[cls.TOPIC].__name__}")
-    hidden = sorted(name for name in cls.model_fields if name not in Event.model_fields and hasattr(Event, name))
+    own = {
+        name for each in cls.__mro__ if each is not Event and issubclass(each, Event) for name in each.__annotations__
+    }
+    hidden = sorted(name for name in own if hasattr(Event, name) or name in Event.model_fields)
+    hidden = [name for name in hidden if name not in ("TOPIC", "AGGREGATE", "BLOBS", "class_version")]
     if hidden:
         raise TypeError(f"{cls.__name__}: the fields {', '.join(hidden)} would hide what every event has")
     TOPICS[cls.TOPIC] = cls

@@ -101,7 +101,7 @@ def fork_run(
         context,
         log.load_at(Run, run_id, boundary.heads[run_id][0]),
         run=name,
-        at=boundary.last.ref,
+        after=boundary.last.ref,
         trees=shared,
         policy=dict(policy),
         entropy=secrets.token_hex(16),

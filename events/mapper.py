@@ -65,6 +65,7 @@ class EventMapper(Mapper[UUID]):
         for step in range(version, cls.class_version):
             getattr(cls, f"upcast_v{step}_v{step + 1}")(state)
         try:
+            assert isinstance(stored.originator_id, UUID)
             return cls(originator_id=stored.originator_id, originator_version=stored.originator_version, **state)
         except (TypeError, ValueError) as error:
             raise UnreadableEventError(

@@ -65,7 +65,7 @@ def _open_postgres(where: str, *, create: bool, read_only: bool) -> tuple[Store,
             "`pip install 'kernelwright[postgres]'`"
         ) from error
     with explained(name):
-        store = PostgresStore(where, read_only=read_only)
+        store = PostgresStore(where, create=create, read_only=read_only)
         if not create and not store.exists():
             store.close()
             raise LogError(f"there is no log at {name}; `kernelwright run --store ...` would start one")

@@ -35,9 +35,9 @@ class PostgresStore(PostgresApplicationRecorder):
     positions are given in the order in which saves become visible.
     """
 
-    def __init__(self, url: str, *, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, create: bool = False, read_only: bool = False) -> None:
         """Connect to ``url`` (as libpq reads it, with its environment variables and its password file); makes the tables
-        unless ``read_only``. Raises the library's PersistenceError.
+        when ``create``. Raises the library's PersistenceError.
         """
         logging.getLogger("psycopg.pool").setLevel(
             logging.CRITICAL
@@ -59,7 +59,7 @@ class PostgresStore(PostgresApplicationRecorder):
             pass
         super().__init__(datastore)
         self.sql_create_statements = _schema()
-        if not read_only:
+        if create and not read_only:
             self.create_table()
 
     def exists(self) -> bool:
@@ -245,7 +245,7 @@ def _schema() -> list[Composed]:
         "CREATE FUNCTION log_is_append_only() RETURNS trigger LANGUAGE plpgsql AS "
         "$$BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'the log is append only'; END$$",
     ]
-    made = [SQL("{}").format(SQL(text)) for text in statements]  # type: ignore[arg-type]  # literals of this function
+    made = [SQL("{}").format(SQL(text)) for text in statements]
     listing = SQL("CREATE INDEX stored_events_listing ON stored_events (notification_id) WHERE {}").format(_LISTING)
     made.insert(1, listing)
     for table in _TABLES:

@@ -56,7 +56,7 @@ class RunForked(RunEvent, Forked):
     TOPIC: ClassVar[str] = "run.forked"
     run: str
     parent: str
-    at: str
+    after: str
     """Reference of the last event that is shared."""
     trees: dict[str, tuple[int, str]]
     policy: dict[str, Any]

@@ -22,6 +22,8 @@ from eventsourcing.sqlite import (
 from .filelock import range_lock
 from .store import LISTING_TOPICS, PAGE
 
+LOCK_TIMEOUT_SECONDS = 10
+"""How long a save waits for another one."""
 _COLUMNS = "notification_id, originator_id, originator_version, topic, state"
 _LISTING = "topic IN (" + ",".join(f"'{topic}'" for topic in LISTING_TOPICS) + ")"
 """The same text in the partial index and in the query: that is how SQLite knows that the index serves it."""
@@ -44,11 +46,11 @@ class SQLiteStore(SQLiteApplicationRecorder):
     DELETE. Implements :class:`~.store.Store`.
     """
 
-    def __init__(self, path: str, *, lock_timeout_seconds: int = 10, read_only: bool = False) -> None:
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
         self._path = path
-        datastore = SQLiteDatastore(_uri(path, read_only=read_only), lock_timeout=lock_timeout_seconds)
+        datastore = SQLiteDatastore(_uri(path, read_only=read_only), lock_timeout=LOCK_TIMEOUT_SECONDS)
         pool = datastore.pool
-        datastore.pool = _Pool(db_name=pool.db_name, lock_timeout=lock_timeout_seconds)
+        datastore.pool = _Pool(db_name=pool.db_name, lock_timeout=LOCK_TIMEOUT_SECONDS)
         pool.close()
         super().__init__(datastore)
         self.insert_events_statement = (
@@ -128,7 +130,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         statement = f"SELECT {_COLUMNS} FROM stored_events WHERE {condition}"  # noqa: S608  conditions of this module
         with self.datastore.transaction(commit=False) as c:
             c.execute(statement, values)
-            return [Notification(UUID(row[1]), row[2], row[3], bytes(row[4]), row[0]) for row in c.fetchall()]
+            return [Notification(UUID(row[1]), row[2], row[3], _bytes(row[4]), row[0]) for row in c.fetchall()]
 
     def read_blob(self, digest: str) -> bytes | None:
         """The stored form of a blob, or None."""
@@ -186,7 +188,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         with self.datastore.transaction(commit=False) as c:
             c.execute(statement, (value,))
             row = c.fetchone()
-            return None if row is None else bytes(row[0])
+            return None if row is None else _bytes(row[0])
 
     def _number(self, statement: str) -> int:
         with self.datastore.transaction(commit=False) as c:
@@ -195,6 +197,11 @@ class SQLiteStore(SQLiteApplicationRecorder):
 
 
 _CREATE_SNAPSHOTS = "CREATE TABLE IF NOT EXISTS snapshots (name TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID"
+
+
+def _bytes(value: bytes | str) -> bytes:
+    """A column of bytes; SQLite keeps what it is given, and a careless edit may have given text."""
+    return value.encode() if isinstance(value, str) else bytes(value)
 
 
 def _marks(values: Sequence[object]) -> str:
