@@ -66,7 +66,7 @@ _ACCUMULATORS = Lever(
 _UNROLL = Lever("unroll", (1, 2), "latency", "steps of the column loop written out by the compiler")
 _PREFETCH = Lever(
     "prefetch",
-    ("next", "off", 4096, 2048, 1024, 512),
+    (1024, 2048, 512, "next", 4096, "off"),
     "memory",
     "how far ahead of the load a line is asked for, in bytes; next means the same place in the next rows",
 )
@@ -94,7 +94,7 @@ def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
     if kernel == "sliding_project_qkv":
         epilogue = Lever(
             "epilogue",
-            ("head", "after"),
+            ("after", "head"),
             "overhead",
             "norm and rotation by the thread that has just finished the head, or behind a barrier",
         )
@@ -109,7 +109,8 @@ def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
                 "memory",
                 "gate and up rows in one loop over x, or one after the other",
             ),
-            Lever("down_rows", (4, 8, 2, 1), "memory", "rows of down in flight together"),
+            Lever("scale_prefetch", ("off", "on"), "memory", "block scales of the next rows asked for while these are read"),
+            Lever("down_rows", (4, 2, 8, 1), "memory", "rows of down in flight together"),
             Lever("down_grain", (64, 32, 16, 128, 256), "overhead", "rows of down in a block of work"),
             Lever(
                 "gelu", ("polynomial", "libm"), "overhead", "tanh by a vectorized exponential or by the math library"

@@ -52,12 +52,14 @@ def canonical(design: Design) -> Design:
     Two designs with the same canonical form have the same C.
     """
     fixed = dict(design)
-    if fixed.get("prefetch") == "off":
+    if fixed.get("prefetch") == "off" and fixed.get("scale_prefetch", "off") == "off":
         fixed["hint"] = "l2"
     if fixed.get("epilogue") == "head":
         fixed["grain"] = 128
     if fixed.get("pairing") == "fused" and fixed["rows"] == 1:
         fixed["pairing"] = "separate"
+    if fixed["rows"] == 1 and fixed.get("down_rows", 1) == 1:
+        fixed["order"] = "spread"
     return fixed
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..isa import Isa
 from .fragments import fragment
-from .gemv import Design, fp4_matrix, vocabulary
+from .gemv import Design, fp4_matrix, needs_ahead, vocabulary
 from .parallel import Staging, schedule
 
 
-def _rows(count: int, with_next: bool, spread: bool) -> str:
+def _rows(count: int, with_ahead: bool, spread: bool) -> str:
     def ahead(rows: int) -> str:
-        return f"(size_t){1 if spread else rows} * (columns / 2), " if with_next else ""
+        return f"{1 if spread else rows}, " if with_ahead else ""
 
     single = fragment("fp4_rows_single", ahead=ahead(1)) if count > 1 else ""
     words = "one at a time" if count == 1 else f"{count} at a time"
@@ -32,13 +32,13 @@ def emit(isa: Isa, design: Design) -> str:
     """The source below the includes."""
     rows, down_rows = int(design["rows"]), int(design["down_rows"])
     fused = design["pairing"] == "fused"
-    with_next = design["prefetch"] == "next"
+    with_ahead = needs_ahead(design)
     spread = design["order"] == "spread"
     ranges = {1, down_rows} if fused else {1, rows, down_rows}
     staging = Staging.of(design, "struct staged staged;")
     if fused:
         half = rows // 2
-        ahead = f"(size_t){1 if spread else half} * (HIDDEN / 2), " if with_next else ""
+        ahead = f"{1 if spread else half}, " if with_ahead else ""
         loop, rest = (_spread_loop if spread else _adjacent_loop)(half)
         gate_up = fragment("gate_up_fused", rows=rows, half=half, ahead=ahead, loop=loop, rest=rest)
     else:
@@ -52,7 +52,7 @@ def emit(isa: Isa, design: Design) -> str:
             fragment(f"gelu_{design['gelu']}"),
             vocabulary(isa),
             fp4_matrix(isa, design, frozenset({1, rows, down_rows})),
-            "\n".join(_rows(count, with_next, spread) for count in sorted(ranges)),
+            "\n".join(_rows(count, with_ahead, spread) for count in sorted(ranges)),
             fragment("normalize"),
             staging.shared,
             fragment(

@@ -50,6 +50,25 @@ _STAGE: Mapping[str, Mapping[str, str]] = {
 """What a decode keeps of the integers that x is staged as."""
 
 
+AHEAD_PARAMETER = "int ahead, "
+"""The parameter of ``dot_N`` that says how many rows on the row lies that this one's prefetches are for."""
+
+
+def needs_ahead(design: Design) -> bool:
+    """Whether the dots of an NVFP4 design take that parameter."""
+    return design["prefetch"] == "next" or design["scale_prefetch"] == "on"
+
+
+def _scale_prefetch(design: Design, rows: int) -> str:
+    if design["scale_prefetch"] == "off":
+        return ""
+    return (
+        f"    for (int r = 0; r < {rows}; r++)\n"
+        "        for (int at = 0; at < columns / 16; at += 64)\n"
+        f"            __builtin_prefetch(s[r] + (size_t)ahead * (columns / 16) + at, 0, {HINTS[str(design['hint'])]});\n"
+    )
+
+
 def f8_table() -> str:
     """The values of all 256 f8e4m3 codes as C initializers; the two NaN codes, which never occur, go on as numbers do."""
 
@@ -104,8 +123,9 @@ def fp4_matrix(isa: Isa, design: Design, counts: frozenset[int]) -> str:
                 count=_count(count),
                 accumulators=int(design["accumulators"]),
                 unroll=_unroll(design),
-                ahead="size_t ahead, " if design["prefetch"] == "next" else "",
-                prefetch=_prefetch(design, "row", "ahead"),
+                ahead=AHEAD_PARAMETER if needs_ahead(design) else "",
+                scale_prefetch=_scale_prefetch(design, count),
+                prefetch=_prefetch(design, "row", "(size_t)ahead * (columns / 2)"),
             )
         )
     return "\n".join(parts)

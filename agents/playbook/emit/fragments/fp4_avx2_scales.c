@@ -1,8 +1,12 @@
-/* The scales of eight blocks times 2^-120, in the order in which a horizontal add of two halves leaves their sums. */
+/* The scales of eight blocks times 2^-120, in the order of lane_of_block(). */
 static inline vec scales(const uint8_t *restrict s)
 {
-    const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)s));
-    const __m256i ordered = _mm256_permute4x64_epi64(wide, 0xd8);
+    int64_t eight;
+    memcpy(&eight, s, sizeof eight);
+    const __m256i on_top = _mm256_shuffle_epi8(
+        _mm256_set1_epi64x(eight),
+        _mm256_setr_epi8(-1, -1, -1, 0, -1, -1, -1, 1, -1, -1, -1, 4, -1, -1, -1, 5,
+                         -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1, 6, -1, -1, -1, 7));
     return _mm256_castsi256_ps(
-        _mm256_and_si256(_mm256_slli_epi32(ordered, 20), _mm256_set1_epi32((int)0x87f00000u)));
+        _mm256_and_si256(_mm256_srai_epi32(on_top, 4), _mm256_set1_epi32((int)0x87f00000u)));
 }

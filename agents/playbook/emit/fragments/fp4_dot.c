@@ -7,7 +7,7 @@ dot_$rows(const uint8_t *const w[$rows], const uint8_t *const s[$rows], const st
     for (int r = 0; r < $rows; r++)
         for (int k = 0; k < $accumulators; k++)
             sum[r][k] = vec_zero();
-    int c = 0;
+$scale_prefetch    int c = 0;
 $unroll    for (; c + STEP <= columns; c += STEP) {
 #pragma GCC unroll 16
         for (int r = 0; r < $rows; r++) {
