@@ -128,12 +128,15 @@ def _log_products(policy: Policy, scales: Floats, differences: Floats, group: in
         if isinstance(part, Component):
             core = (part.scale * scales)[:, None]
             tail = part.tail_scale * core
-            logs = []
-            for offset in (differences - part.shift, -differences - part.shift):
-                normal = np.exp(-0.5 * (offset / core) ** 2) / (core * math.sqrt(2 * math.pi))
-                cauchy = tail / (math.pi * (offset * offset + tail * tail))
-                logs.append(np.log((1 - part.tail_weight) * normal + part.tail_weight * cauchy))
-            evidence = logs[0] - logs[1]
+            densities = []
+            for offset in (differences - part.shift, differences + part.shift):
+                squared = offset * offset
+                normal = np.exp(squared * (-0.5 / core**2)) * ((1 - part.tail_weight) / (core * math.sqrt(2 * math.pi)))
+                densities.append(normal + (part.tail_weight * tail / math.pi) / (squared + tail * tail))
+            if group == 1:
+                out[index] = np.log(2 * densities[0] / (densities[0] + densities[1]))
+                continue
+            evidence = np.log(densities[0] / densities[1])
         else:
             evidence = math.log((2 - part.tail_weight) / part.tail_weight) * np.sign(differences)
         out[index] = math.log(2) - np.logaddexp(0.0, -np.add.reduceat(evidence, starts, axis=1))

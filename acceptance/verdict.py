@@ -99,8 +99,9 @@ def judge(
 def rejudge(recorded: Judgement, differences: Sequence[float], policy: Policy | None = None) -> Judgement:
     """Make a recorded judgement again from the pairs that it names, under its own policy or another one.
 
-    Under its own policy the result equals ``recorded``. Under another, the cap is that policy's, as many times as the
-    comparison had been taken up. Raises ValueError when it was recorded under another rule, or the pairs do not match.
+    Under its own policy the result equals ``recorded``, even when :class:`Policy` has got more fields since. Under
+    another, the cap is that policy's, as many times as the comparison had been taken up. Raises ValueError when it was
+    recorded under another rule, or the pairs do not match.
     """
     if recorded.rule != RULE:
         raise ValueError(f"judgement made by rule {recorded.rule!r}; this version decides by {RULE!r}")
@@ -109,4 +110,8 @@ def rejudge(recorded: Judgement, differences: Sequence[float], policy: Policy | 
     if policy is not None and policy != own:
         visits = max(1, round(recorded.cap / own.pair_cap))
         cap = visits * policy.pair_cap
-    return judge(policy or own, recorded.scales, recorded.evidence, differences, cap=cap, processes=recorded.processes)
+    under = policy or own
+    made = judge(under, recorded.scales, recorded.evidence, differences, cap=cap, processes=recorded.processes)
+    if policy is None:
+        return dataclasses.replace(made, policy=recorded.policy, thresholds=recorded.thresholds)
+    return made

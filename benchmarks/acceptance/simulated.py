@@ -140,12 +140,15 @@ def hostile_noise(policy: Policy, sequences: int, rng: np.random.Generator) -> l
     ]
     shape = (sequences, policy.pair_cap)
     bursts = np.where(np.arange(policy.pair_cap) // 6 % 2 == 0, 0.002, 0.08)
-    for name, drawn in (
+    others: list[tuple[str, Floats]] = [
         ("Cauchy noise, scale known to a factor of 4", 0.04 * rng.standard_cauchy(shape)),
-        ("quiet and loud stretches in turn (0.2 % and 8 %)", bursts * rng.normal(size=shape)),
-        ("timer so coarse that differences are 0 or one step", 0.01 * rng.integers(-1, 2, shape)),
-    ):
-        rows.append(_false_row(name, outcomes(policy, 0.01, drawn)))
+        ("quiet and loud stretches in turn (0.2 % and 8 %)", np.asarray(bursts * rng.normal(size=shape), np.float64)),
+        (
+            "timer so coarse that differences are 0 or one step",
+            np.asarray(0.01 * rng.integers(-1, 2, shape), np.float64),
+        ),
+    ]
+    rows += [_false_row(name, outcomes(policy, 0.01, drawn)) for name, drawn in others]
     for slower in (0.002, 0.01):
         found = many(policy, NOISE, -slower, sequences, rng)
         rows.append(_false_row(f"candidate slower by {slower:.1%}", found))

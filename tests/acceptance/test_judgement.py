@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernelwright.acceptance.alarm import anchors_due, check_anchor
 from kernelwright.acceptance.estimate import Gain
@@ -23,7 +23,6 @@ def ids(differences: list[float]) -> list[str]:
 
 
 @given(st.lists(st.floats(-0.06, 0.08), max_size=50), st.integers(1, 3), st.floats(0.003, 0.05))
-@settings(deadline=None)
 def test_a_judgement_survives_json_and_is_made_again_equal(values: list[float], per: int, scale: float) -> None:
     processes = None if per == 1 else [index // per for index in range(len(values))]
     made = judge(POLICY, scale, ids(values), values, processes=processes)
@@ -64,6 +63,13 @@ def test_another_policy_flips_it_or_asks_for_more() -> None:
 def test_a_comparison_taken_up_again_keeps_its_visits_under_another_policy() -> None:
     twice = judge(POLICY, 0.014, ids(WOBBLE), WOBBLE, cap=96)
     assert rejudge(twice, WOBBLE, POLICY.with_overrides(["pair_cap=20", "futile_e=1e9"])).cap == 40
+
+
+def test_a_judgement_from_before_a_policy_field_existed_is_made_again_equal() -> None:
+    made = judge(POLICY, 0.014, ids(WOBBLE), WOBBLE)
+    fewer = {key: value for key, value in made.thresholds.items() if key != "probe_pairs"}
+    old = Judgement.from_dict({**made.as_dict(), "thresholds": fewer, "policy": "0123456789abcdef"})
+    assert rejudge(old, WOBBLE) == old
 
 
 def test_a_judgement_of_another_rule_is_not_made_again_silently() -> None:

@@ -52,7 +52,7 @@ def test_weights_sum_to_one() -> None:
 
 
 @given(st.lists(st.floats(0.0005, 0.2), min_size=1, max_size=7), st.floats(0.002, 0.1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_mean_of_e_over_all_signs_is_one(sizes: list[float], scale: float) -> None:
     """The martingale, by brute force: given the sizes |d|, every pattern of signs is equally likely."""
     finals = []
@@ -65,7 +65,7 @@ def test_the_mean_of_e_over_all_signs_is_one(sizes: list[float], scale: float) -
 
 
 @given(st.lists(st.lists(st.floats(-0.1, 0.1), min_size=3, max_size=3), min_size=1, max_size=5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_mean_of_e_over_the_signs_of_whole_groups_is_one(groups: list[list[float]]) -> None:
     finals = []
     for signs in itertools.product((1, -1), repeat=len(groups)):
