@@ -16,7 +16,7 @@ from .toolchain import Compiler, ask
 
 CACHE_VARIABLE = "KERNELWRIGHT_CACHE"
 """Environment variable that names the cache folder."""
-_SOURCES = ("conductor.c", "worker.c", "launcher.c", "protocol.h", "seccomp.h")
+_SOURCES = ("conductor.c", "worker.c", "launcher.c", "favour.h", "protocol.h", "seccomp.h")
 
 
 def cache_folder(configured: Path | None = None) -> Path:

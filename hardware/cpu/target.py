@@ -13,6 +13,7 @@ from ..concerns import Concern
 from ..lease import Holder, Lease, lease
 from ..target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import contract as contracts
+from .learning import Learning
 from .machine import Machine, this_machine, usable_cores
 from .review import review
 from .toolchain import Compiler, describe, find_compiler
@@ -36,7 +37,7 @@ _PARTS: Mapping[Concern, tuple[str, ...]] = {
 }
 
 
-class CpuTarget:
+class CpuTarget(Learning):
     """This host's processor. Cheap to make: compiler, sandbox and cache are looked for when they are needed.
 
     ``compiler`` is a command line, or None to look for one. ``threads`` is how many a design has; None: one for each core

@@ -7,7 +7,6 @@ import contextlib
 import fcntl
 import mmap
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -30,7 +29,8 @@ SPIN_COUNT = 30000
 region of a kernel to the next, and asleep soon after its end."""
 _GRACE_SECONDS = 5.0
 FAVOUR = -15
-"""Nice value of workers and conductor."""
+"""Nice value of workers and conductor, where this user may ask for it. A reading that shares its cores with somebody's
+build says little of the design. Less than the highest priority, so that whatever ends a design that hangs gets its turn."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,6 @@ def worker_environment(threads: int) -> dict[str, str]:
     }
 
 
-def favoured() -> list[str]:
-    """The start of a command that runs before other programs of the host, where this user may ask for that.
-
-    A reading that shares its cores with somebody's build says little of the design. Less than the highest priority, so
-    that whatever ends a design that hangs still gets its turn.
-    """
-    nice = shutil.which("nice") if os.geteuid() == 0 else None
-    return [nice, "-n", str(FAVOUR)] if nice else []
-
-
 def sealed_file(name: str, content: bytes) -> int:
     """A descriptor of a memory file that holds ``content`` and can never change. The caller closes it."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -111,8 +101,9 @@ class Worker:
         mine.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         files = [sealed_file("worker", program), sealed_file("plan", plan), sealed_file("design", design)]
         descriptors = [theirs.fileno(), control, files[1], files[2], life_write, *(r.descriptor for r in regions)]
-        limits = Limits(address_bytes=sum(r.bytes for r in regions) + SPARE_BYTES, file_bytes=1 << 20, processes=4096)
-        argv = favoured() + jail.command([f"/proc/self/fd/{files[0]}", entry, *map(str, descriptors)], limits)
+        room = sum(r.bytes for r in regions) + SPARE_BYTES
+        limits = Limits(address_bytes=room, file_bytes=1 << 20, processes=4096, nice=FAVOUR)
+        argv = jail.command([f"/proc/self/fd/{files[0]}", entry, *map(str, descriptors)], limits)
         self.pid = 0
         try:
             self._process = subprocess.Popen(
@@ -207,7 +198,7 @@ class Conductor:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
             self._process = subprocess.Popen(
-                [*favoured(), str(program), str(theirs.fileno())],
+                [str(program), str(theirs.fileno()), str(FAVOUR)],
                 stdin=subprocess.DEVNULL,
                 env={},
                 pass_fds=(theirs.fileno(),),

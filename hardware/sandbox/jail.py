@@ -28,11 +28,12 @@ _ALLOW = "allow the reduced sandbox by name (cpu target, sandbox = reduced)"
 
 @dataclass(frozen=True)
 class Limits:
-    """Resource limits of a confined command; 0 means none. Bytes, and a number of processes."""
+    """Resource limits of a confined command; 0 means none. Bytes, a number of processes, and the nice value wanted."""
 
     address_bytes: int = 0
     file_bytes: int = 0
     processes: int = 0
+    nice: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,12 @@ class Jail:
 
     def _launch(self, limits: Limits) -> list[str]:
         uid = str(self._uid)
-        numbers = (limits.address_bytes, limits.file_bytes, limits.processes)
+        numbers = (limits.address_bytes, limits.file_bytes, limits.processes, limits.nice)
         return [str(self._launcher), uid, uid, *map(str, numbers)]
 
     @staticmethod
     def _wrap(bubblewrap: str, mounts: Sequence[Mount], cwd: str) -> list[str]:
-        argv = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+        argv = [bubblewrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
         for name in _SYSTEM:
             path = Path(name)
             if path.is_symlink() and len(path.parts) == 2:

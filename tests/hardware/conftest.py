@@ -11,11 +11,12 @@ import pytest
 from kernelwright.hardware.cpu import CpuTarget
 from kernelwright.hardware.cpu.bench import CpuBench
 from kernelwright.hardware.lease import RUNTIME_VARIABLE
+from kernelwright.hardware.sandbox.jail import Wanted
 from kernelwright.hardware.target import TargetError
 from support.toy_kernel import SETTINGS, toy
 
 
-def level() -> str:
+def level() -> Wanted:
     """The sandbox to test with: the full one where it works."""
     try:
         _ = CpuTarget(sandbox="full").jail

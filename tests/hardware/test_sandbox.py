@@ -10,6 +10,7 @@ import pytest
 from kernelwright.hardware.cpu import CpuTarget, doctor
 from kernelwright.hardware.outcome import Outcome
 from kernelwright.hardware.sandbox import Jail, Limits, SandboxLevel, run_bounded
+from kernelwright.hardware.sandbox.jail import Wanted
 from kernelwright.hardware.target import TargetError
 from support.toy_kernel import RIGHT, SETTINGS, toy, unscreened_build
 
@@ -54,9 +55,10 @@ def test_the_reduced_level_shows_no_file_of_the_host(reduced: CpuTarget, tmp_pat
 def test_without_bubblewrap_nothing_is_lowered_silently(target: CpuTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = target.helpers.launcher
     monkeypatch.setattr("kernelwright.hardware.sandbox.jail.shutil.which", lambda _name: None)
-    for wanted in ("auto", "full"):
+    levels: tuple[Wanted, ...] = ("auto", "full")
+    for wanted in levels:
         with pytest.raises(TargetError, match=r"apt-get install bubblewrap.*sandbox = reduced"):
-            Jail(launcher, wanted)  # type: ignore[arg-type]
+            Jail(launcher, wanted)
     assert Jail(launcher, "reduced").level is SandboxLevel.REDUCED
 
 

@@ -117,7 +117,8 @@ def descendants(root: int) -> set[int]:
         except OSError:  # it ended meanwhile
             continue
         parents[int(text.split()[0])] = int(text.rsplit(")", 1)[1].split()[1])
-    found, new = set(), {root}
+    found: set[int] = set()
+    new = {root}
     while new:
         new = {pid for pid, parent in parents.items() if parent in new} - found
         found |= new

@@ -1,6 +1,6 @@
 /* The conductor: holds the clock, starts batches in workers and waits for their end.
  *
- * usage: conductor SOCKET. Orders and answers are the structs of protocol.h. A worker is stopped (SIGSTOP) whenever it is
+ * usage: conductor SOCKET NICE. Orders and answers are the structs of protocol.h. A worker is stopped (SIGSTOP) whenever it is
  * not its turn, so that no thread of one design can disturb the reading of another. The conductor sleeps on a futex
  * while a batch runs: on a small machine every core belongs to the design.
  */
@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "favour.h"
 #include "protocol.h"
 
 #define WORKERS 4
@@ -139,7 +140,8 @@ static int receive(int socket, struct kw_order *order, int fds[2]) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
+  favour(argv[2]);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int socket = atoi(argv[1]);
   struct kw_order order;

@@ -1,7 +1,7 @@
 /* The launcher: gives away every privilege that a command does not need, then becomes it.
  *
- * usage: launcher UID GID ADDRESS_BYTES FILE_BYTES PROCESSES COMMAND ARGUMENT...
- * UID or GID -1 keep what is there; a limit of 0 is left as it is. The group list is dropped with the uid. The command
+ * usage: launcher UID GID ADDRESS_BYTES FILE_BYTES PROCESSES NICE COMMAND ARGUMENT...
+ * UID or GID -1 keep what is there; a limit of 0 is left as it is; NICE is asked for and done without where it is refused. The group list is dropped with the uid. The command
  * dies with the process that started it, and its environment is what the launcher was given. Changing the uid comes
  * before the limit on processes, which does not bind uid 0.
  */
@@ -16,6 +16,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "favour.h"
+
 static int fail(const char *what) {
   fprintf(stderr, "launcher: %s: %s\n", what, strerror(errno));
   return 126;
@@ -28,8 +30,9 @@ static int limit(int resource, const char *text) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 7) return 2;
+  if (argc < 8) return 2;
   pid_t parent = getppid();
+  favour(argv[6]); /* while there is still the privilege to */
   long uid = atol(argv[1]), gid = atol(argv[2]);
   if (gid >= 0 && (setgroups(0, NULL) != 0 || setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid) != 0)) return fail("gid");
   if (uid >= 0 && setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) != 0) return fail("uid");
@@ -40,6 +43,6 @@ int main(int argc, char **argv) {
   /* After the change of uid, which would clear it. */
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return fail("parent-death signal");
   if (getppid() != parent) return 126; /* it died before the line above */
-  execv(argv[6], argv + 6);
-  return fail(argv[6]);
+  execv(argv[7], argv + 7);
+  return fail(argv[7]);
 }
