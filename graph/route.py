@@ -77,7 +77,10 @@ def _know(view: RunView, known: KnowledgeView, toolchain: str) -> Step | None:
 
 def _again(tree: TreeView, known: KnowledgeView | None, toolchain: str) -> Step | None:
     """A design to take up again: the best of another toolchain, or one that only a rule had stopped."""
-    if tree.working is None and tree.retry:
+    if tree.retry:
+        # The bests of another toolchain come first: what is opened again is then compared with the one that stands.
+        if tree.working is not None:
+            return None
         name = tree.retry[0]
         return Step("reopen", tree.kernel, name, epoch=len(tree.designs[name].epochs))
     found = reopenable(tree, known, toolchain) if known is not None else None

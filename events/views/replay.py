@@ -44,7 +44,7 @@ class Statement:
     pairs: int
     """Recorded pairs that the replayed decision used."""
     event: str
-    """Reference of the last event before the recorded decision: where to fork from."""
+    """Reference of the last event before the step of the recorded decision: where to fork from."""
 
     @property
     def flips(self) -> bool:
@@ -86,7 +86,8 @@ def replay_run(log: EventLog, run: str, overrides: Sequence[str] = ()) -> dict[s
                 replays[tree.kernel] = _TreeReplay(tree, overrides)
             replays[tree.kernel].before(event, view.policy, last_ref)
         view.apply(recorded)
-        last_ref = event.ref
+        if view.in_flight is None:
+            last_ref = event.ref
     for state in replays.values():
         state.finish(view.policy, last_ref)
     found = [state.result for state in replays.values()]
@@ -189,7 +190,7 @@ class _TreeReplay:
             self._decided[design.id] = event.verdict
             return
         taken = max(1, ceil(event.pairs / Policy.from_mapping(event.thresholds).pair_cap))
-        self._state("verdict", design, readings, event.verdict, policy, last_ref, times=taken)
+        self._state("verdict", design, readings, event.verdict, policy, last_ref, times=taken, used=event.pairs)
 
     def _state(
         self,
@@ -201,8 +202,11 @@ class _TreeReplay:
         last_ref: str,
         *,
         times: int = 1,
+        used: int | None = None,
     ) -> None:
-        """Decide a comparison from its recorded pairs; ``times`` is how often it had been taken up."""
+        """Decide a comparison from its recorded pairs; ``times`` is how often it had been taken up, ``used`` how
+        many pairs the recorded decision used (readings come several at a time, so there may be more).
+        """
         cap = times * policy.pair_cap
         made = decision(policy, readings, cap=cap)
         against = readings[-1].best
@@ -215,7 +219,7 @@ class _TreeReplay:
             self._compare(design.id, against, missing, per_pair, "decide")
         else:
             replayed, label, basis = made.verdict, EXACT, made.reason
-            self.result.saved_seconds += (pairs - made.pairs) * per_pair
+            self.result.saved_seconds += max(0, (pairs if used is None else used) - made.pairs) * per_pair
         self._add(kind, design.id, against, recorded, replayed, basis, made.pairs, last_ref, label)
         self._decided[design.id] = replayed
         if replayed == "needs pairs":

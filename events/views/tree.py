@@ -157,7 +157,8 @@ class TreeView:
             self.lineage.append(event)
             self.lineage_positions[event.design] = position
             self.fruitless = 0
-            self.retry = []
+            if any(each.why == "confirm" for each in design.reopened):
+                self.retry = []
         elif isinstance(event, DesignReopened):
             self.unsettled[design.id] = None
             self.exhausted = False
