@@ -28,8 +28,8 @@ PATIENCE = 2
 
 def route(view: RunView, policy: Policy, known: KnowledgeView | None = None) -> Step:
     """The next step of a run, from what is folded of it and of its target's knowledge base."""
-    if view.toolchain is None or view.observations < view.starts:
-        return Step("observe", turn=view.starts)
+    if view.toolchain is None or not view.observed:
+        return Step("observe", turn=view.observations)
     if known is not None:
         step = _know(view, known, view.toolchain.fingerprint)
         if step is not None:

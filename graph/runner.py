@@ -163,7 +163,7 @@ def submit_design(wb: Workbench, kernel: str, source: str, title: str, observer:
     if tree.refused is not None:
         stop(wb, before)
         raise TargetError(f"{kernel} is not being optimized in this run: {tree.refused}")
-    drive(wb, observer, until=lambda view: tree.noise is not None and view.observations >= view.starts)
+    drive(wb, observer, until=lambda view: tree.noise is not None and view.observed)
     design = register(
         wb,
         kernel,

@@ -52,6 +52,8 @@ class RunView:
     starts: int = 0
     """How often a process took the run up."""
     observations: int = 0
+    observed: bool = False
+    """Whether the toolchain was observed since a process last took the run up."""
     finished_steps: dict[str, int] = field(default_factory=dict)
     """How often each step has finished, by name and kernel."""
     probed: list[str] = field(default_factory=list)
@@ -85,6 +87,7 @@ class RunView:
         match event:
             case RunStarted():
                 self.started, self.minutes, self.starts = event, event.minutes, 1
+                self.observed = False
                 self.started_at = event.at.isoformat(timespec="seconds")
                 self.active_since = event.at.timestamp()
                 self.trees = {kernel: TreeView(kernel=kernel) for kernel in event.kernels}
@@ -98,6 +101,7 @@ class RunView:
                 self._adopt(event.run)
             case RunResumed():
                 self.stopped, self.minutes, self.starts = None, event.minutes, self.starts + 1
+                self.observed = False
                 self.core.pop("stopped", None)
                 self.active_before, self.active_since = self.elapsed_seconds, event.at.timestamp()
             case RunStopped():
@@ -109,6 +113,7 @@ class RunView:
             case ToolchainObserved():
                 self.toolchain = event
                 self.observations += 1
+                self.observed = True
                 self._keep("toolchain")
             case StepStarted():
                 self.in_flight = event

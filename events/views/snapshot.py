@@ -17,7 +17,7 @@ from .run import RunView
 from .tree import TreeView
 
 VIEW_SCHEMA = 1
-"""Raise it with any change of what a fold computes, or of the fields below."""
+"""Raise it with any change of what a fold computes."""
 
 _RUN_NUMBERS = (
     "started_at",
@@ -29,6 +29,7 @@ _RUN_NUMBERS = (
     "events",
     "starts",
     "observations",
+    "observed",
     "finished_steps",
     "elapsed_seconds",
     "active_since",
@@ -61,6 +62,9 @@ _TREE_NUMBERS = (
 )
 _TREE_EVENTS = ("started", "floor", "noise", "anchor")
 
+SCHEMA = [VIEW_SCHEMA, __version__, *_RUN_NUMBERS, *_RUN_EVENTS, *_TREE_NUMBERS, *_TREE_EVENTS]
+"""What has to agree for a stored view to be read: naming the fields covers a field that is added or renamed."""
+
 
 def view_name(run: str) -> str:
     """The name that a run's view is stored under."""
@@ -70,7 +74,7 @@ def view_name(run: str) -> str:
 def keep_view(log: EventLog, view: RunView) -> None:
     """Cache a view that has folded everything recorded of its run."""
     content = {
-        "schema": [VIEW_SCHEMA, __version__],
+        "schema": SCHEMA,
         "heads": {originator.hex: list(head) for originator, head in view.heads.items()},
         "run": {name: getattr(view, name) for name in _RUN_NUMBERS},
         "events": view.core,
@@ -83,7 +87,7 @@ def restore_view(log: EventLog, run: str) -> RunView | None:
     """The cached view of a run, or None when there is none that can be believed."""
     stored = log.kept_content(view_name(run))
     content = None if stored is None else unpacked(stored)
-    if content is None or content["schema"] != [VIEW_SCHEMA, __version__]:
+    if content is None or content["schema"] != SCHEMA:
         return None
     heads = {UUID(originator): (int(head[0]), str(head[1])) for originator, head in content["heads"].items()}
     for originator, (version, digest) in heads.items():

@@ -38,8 +38,6 @@ def anchor(wb: Workbench, step: Step) -> str:
     """Compare the best with the baseline directly, and the measured gain with the product of the claims."""
     view = wb.view.trees[step.kernel]
     best, baseline = view.best or "", view.baseline or ""
-    if best == baseline:
-        return "nothing-accepted"
     taken = read_pairs(wb, step, "anchor", baseline, best, wb.policy.anchor_pairs, step.turn)
     if taken.outcome is not Outcome.OK:
         return taken.outcome
