@@ -29,19 +29,39 @@ KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforwa
 """Kernels that the playbook writes C for."""
 
 _DECODES: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("f8", "avx512"): ("bits16", "half", "table"),
     ("f8", "avx2"): ("bits16", "bits32", "half", "table"),
-    ("fp4", "avx2"): ("planes", "int16"),
+    ("f8", "neon"): ("bits32", "half"),
+    ("f8", "portable"): ("bits32", "table"),
+    ("fp4", "avx512"): ("vbmi", "vnni", "bf16", "planes"),
+    ("fp4", "avx2"): ("planes", "int16", "half", "table"),
+    ("fp4", "neon"): ("dot", "int16"),
+    ("fp4", "portable"): ("bits32", "table"),
 }
+
+_NEEDS: Mapping[str, frozenset[str]] = {
+    "vbmi": frozenset({"vbmi", "vnni"}),
+    "vnni": frozenset({"vnni"}),
+    "bf16": frozenset({"bf16"}),
+    "dot": frozenset({"dotprod"}),
+}
+"""Features without which a decode does not compile."""
 
 DECODE_SAYS: Mapping[tuple[str, str], str] = {
     ("f8", "bits16"): "f8e4m3 bytes are shifted as 16-bit lanes into the upper halves of f32, then split",
     ("f8", "bits32"): "f8e4m3 bytes are shifted into f32 lanes, the exponent bias goes into x and the row sum",
     ("f8", "half"): "f8e4m3 bytes are shifted into fp16 lanes and widened by the hardware's conversion",
     ("f8", "table"): "f8e4m3 bytes index a table of 256 floats",
-    ("fp4", "planes"): "NVFP4 codes become unsigned bytes by a shuffle and meet x as two planes of bytes in vpmaddubsw",
-    ("fp4", "int16"): "NVFP4 codes become integers by a byte shuffle and meet an int16 x, exact in each block's scale",
+    ("fp4", "planes"): "NVFP4 codes become unsigned bytes by a shuffle and meet x as two planes of bytes",
+    ("fp4", "int16"): "NVFP4 codes become integers by a table lookup and meet an int16 x, exact in each block's scale",
+    ("fp4", "half"): "NVFP4 codes become upper bytes of fp16 by a shuffle and are widened by the hardware's conversion",
+    ("fp4", "vbmi"): "NVFP4 codes become unsigned bytes by vpermb and meet x as two planes of bytes in vpdpbusd",
+    ("fp4", "vnni"): "NVFP4 codes become unsigned bytes by a shuffle and meet x as two planes of bytes in vpdpbusd",
+    ("fp4", "bf16"): "NVFP4 codes become bf16 by vpermw and meet a bf16 x in vdpbf16ps",
+    ("fp4", "dot"): "NVFP4 codes become bytes by a table lookup and meet x as two planes of bytes in sdot",
+    ("fp4", "bits32"): "NVFP4 codes are shifted into f32 lanes, the exponent bias goes into x and the row sum",
+    ("fp4", "table"): "bytes of two NVFP4 codes index a table of pairs of floats",
 }
-
 
 def weight_format(kernel: str) -> str:
     """``f8`` or ``fp4``: what the kernel's matrices hold."""
@@ -49,9 +69,10 @@ def weight_format(kernel: str) -> str:
 
 
 def _decode(kernel: str, isa: Isa) -> Lever:
+    known = _DECODES[weight_format(kernel), isa.dialect]
     return Lever(
         "decode",
-        _DECODES[weight_format(kernel), isa.dialect],
+        tuple(decode for decode in known if _NEEDS.get(decode, frozenset()) <= isa.features),
         "decode",
         "how weight codes become numbers to multiply with",
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..isa import Isa
+from . import nvfp4
 from .fragments import fragment
+from .tables import f8_values
 
 Design = Mapping[str, str | int]
 
@@ -36,20 +38,6 @@ def _prefetch(design: Design, where: str, next_rows: str) -> str:
     return "".join(f"            {line}\n" for line in lines)
 
 
-_STAGE: Mapping[str, Mapping[str, str]] = {
-    "int16": {"per_block": "", "per_element": "            staged->q[c + i] = value;\n"},
-    "planes": {
-        "per_block": "            int32_t total = 0;\n"
-        "            for (int i = 16 * b; i < 16 * b + 16; i++)\n"
-        "                total += q[i];\n"
-        "            staged->twelve[lane] = 12 * total;\n",
-        "per_element": "            staged->upper[c + i] = (int8_t)((value + 128) >> 8);\n"
-        "            staged->lower[c + i] = (int8_t)(value & 255);\n",
-    },
-}
-"""What a decode keeps of the integers that x is staged as."""
-
-
 AHEAD_PARAMETER = "int ahead, "
 """The parameter of ``dot_N`` that says how many rows on the row lies that this one's prefetches are for."""
 
@@ -69,27 +57,12 @@ def _scale_prefetch(design: Design, rows: int) -> str:
     )
 
 
-def f8_table() -> str:
-    """The values of all 256 f8e4m3 codes as C initializers; the two NaN codes, which never occur, go on as numbers do."""
-
-    def value(code: int) -> float:
-        exponent, mantissa = code >> 3 & 15, code & 7
-        size = mantissa * 2.0**-9 if exponent == 0 else (8 + mantissa) * 2.0 ** (exponent - 10)
-        return -size if code & 128 else size
-
-    rows = (
-        ", ".join(f"{value(code):.10g}f" if value(code) % 1 else f"{value(code):.1f}f" for code in range(at, at + 8))
-        for at in range(0, 256, 8)
-    )
-    return "".join(f"    {row},\n" for row in rows)
-
-
 def f8_matrix(isa: Isa, design: Design) -> str:
     """``stage`` and ``dot_range`` for f8e4m3 rows; ``design`` gives decode, rows, accumulators, unroll, prefetch, hint."""
     rows = int(design["rows"])
     spread = design["order"] == "spread"
     decode = str(design["decode"])
-    tables = {"table": f8_table()} if decode == "table" else {}
+    tables = {"table": f8_values()} if decode == "table" else {}
     parts = [fragment(f"f8_{isa.dialect}_{decode}", **tables), "enum { STEP = 64 };\n", fragment("f8_stage")]
     for count in sorted({rows, 1}, reverse=True):
         parts.append(
@@ -109,12 +82,7 @@ def f8_matrix(isa: Isa, design: Design) -> str:
 
 def fp4_matrix(isa: Isa, design: Design, counts: frozenset[int]) -> str:
     """``stage`` and ``dot_N`` for each N in ``counts`` rows of NVFP4 weights."""
-    decode = str(design["decode"])
-    parts = [
-        "enum { STEP = 128 };\n",
-        fragment(f"fp4_{isa.dialect}_{decode}", scales=fragment(f"fp4_{isa.dialect}_scales")),
-        fragment("fp4_stage_int", **_STAGE[decode]),
-    ]
+    parts = [nvfp4.decoding(isa, str(design["decode"]))]
     for count in sorted(counts, reverse=True):
         parts.append(
             fragment(
