@@ -49,13 +49,12 @@ def read_pairs(
     calls = calls or min(
         noise.calls if noise is not None else 1, most_calls(wb.view.trees[step.kernel], best, candidate)
     )
-    looks = max(1, wb.policy.pairs_per_process // PAIRS_PER_LOOK)
-    key = SessionKey(step.kernel, best, candidate, f"{_PROCESSES_FOR[purpose]}-{turn // looks}")
+    key = SessionKey(step.kernel, best, candidate, purpose if purpose in ("confirm", "anchor", "calibrate") else "decide")
     coins = np.random.default_rng(wb.secret("orders", purpose, step.kernel, best, candidate, turn))
     orders: list[Literal["BC", "CB"]] = ["BC" if coin else "CB" for coin in coins.integers(0, 2, pairs)]
     session = wb.session(key)
     with wb.timed("device"):
-        taken = session.read(orders, calls)
+        taken = session.read(orders, calls, wb.policy.pairs_per_process)
     if taken.outcome is Outcome.NO_DEVICE:
         raise TargetError(f"the device gave no reading: {taken.reason}")
     record_pairs(wb, step, purpose, best, candidate, calls, scale, turn, taken)
@@ -194,12 +193,3 @@ def accept(wb: Workbench, step: Step) -> str:
     )
     return "ok"
 
-
-_PROCESSES_FOR = {
-    "calibrate": "calibrate",
-    "screen": "decide",
-    "decide": "decide",
-    "confirm": "confirm",
-    "anchor": "anchor",
-}
-"""Screening and the first look share their processes; confirming and anchoring have fresh ones."""

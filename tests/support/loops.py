@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from support.simulated import GOOD_SCRIPT, NOISE, Script, SimulatedTarget, toy_spec
@@ -16,6 +18,7 @@ from kernelwright.events.views.run import RunView
 from kernelwright.graph.runner import Plan, drive, resume, start_run, workbench
 from kernelwright.graph.steps import calibrate as calibrate_step
 from kernelwright.graph.workbench import Workbench
+from kernelwright.hardware.lease import RUNTIME_VARIABLE
 
 ENTROPY = "00112233445566778899aabbccddeeff"
 KERNELS = ("double",)
@@ -28,9 +31,12 @@ def known_noise(policy: Policy, readings: object, rng: object) -> Calibration:
 
 
 @contextmanager
-def repeatable() -> Iterator[None]:
-    """Runs made inside have the same entropy, and calibrate in no time."""
+def repeatable(runtime: Path | None = None) -> Iterator[None]:
+    """Runs made inside have the same entropy, and calibrate in no time. ``runtime`` is their folder of device leases."""
     with (
+        # A lease folder of its own: a run made elsewhere on the host does not make this one wait.
+        nullcontext(str(runtime)) if runtime else TemporaryDirectory(prefix="kernelwright-test-") as folder,
+        patch.dict(os.environ, {RUNTIME_VARIABLE: folder}),
         patch("secrets.token_hex", lambda _bytes: ENTROPY),
         patch.object(calibrate_step, "calibrate", known_noise),
     ):

@@ -37,7 +37,7 @@ def toy_spec(name: str = "double") -> KernelSpec:
     """y = 2 x, with nothing to stream but x."""
 
     def draw(rng: np.random.Generator, _family: str) -> dict[str, Any]:
-        return {"x": rng.normal(size=8).astype(np.float32), "y": np.zeros(8, np.float32)}
+        return {"x": rng.normal(size=8).astype(np.float32)}
 
     def reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {"y": 2.0 * inputs["x"].astype(np.float64)}
@@ -138,7 +138,7 @@ class SimulatedSession:
     candidate: Build
     rng: np.random.Generator
 
-    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int) -> Pairs:
+    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int, pairs_per_process: int = 1) -> Pairs:
         """Lognormal readings around the true seconds."""
         b, c = (float(fields(str(each.path))["seconds"]) for each in (self.best, self.candidate))
         if fields(str(self.candidate.path)).get("fails") == "read":

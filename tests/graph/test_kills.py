@@ -1,0 +1,136 @@
+"""kill -9 at every save, inside effects and at random instants: nothing acknowledged is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from support.kills import Kill, Scene
+
+from kernelwright.events.log import EventLog
+from kernelwright.events.run import RunResumed, StepFinished, StepStarted
+from kernelwright.events.verify import verify
+from kernelwright.events.views.digest import state_digest
+from kernelwright.events.views.load import load_run
+
+READING_STEPS = ("calibrate", "screen", "compare", "confirm", "anchor")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """The run as it goes when nothing happens to it."""
+    scene = Scene(tmp_path_factory.mktemp("undisturbed"))
+    assert scene.work(Kill("never"))
+    return scene
+
+
+def digest(scene: Scene) -> str:
+    log = EventLog.open(scene.store, read_only=True)
+    live, folded = load_run(log, "r"), load_run(log, "r", from_snapshot=False)
+    found = state_digest(folded)
+    assert state_digest(live) == found
+    log.close()
+    return found
+
+
+def assert_promises_kept(scene: Scene, undisturbed: Scene) -> None:
+    """Every promise about a run that was killed and brought to its end all the same."""
+    log = EventLog.open(scene.store, read_only=True)
+    assert verify(log).ok
+    events = {recorded.position: recorded.event for recorded in log.stream()}
+    for line in scene.acknowledged.read_text().splitlines():
+        position, seal = line.split()
+        assert events[int(position)].seal == seal, "an acknowledged event was lost"
+
+    attempts: dict[str, list[int]] = defaultdict(list)
+    finished: Counter[str] = Counter()
+    readings = 0
+    for event in events.values():
+        if isinstance(event, StepStarted):
+            assert not finished[event.key], f"step {event.name} ran again after it had finished"
+            attempts[event.key].append(event.attempt)
+            readings += event.name in READING_STEPS
+        elif isinstance(event, StepFinished):
+            finished[event.key] += 1
+    assert all(tries == list(range(1, len(tries) + 1)) for tries in attempts.values())
+    assert sum(len(tries) - 1 for tries in attempts.values()) <= scene.deaths
+    resumed = [event for event in events.values() if isinstance(event, RunResumed)]
+    assert [event.token for event in resumed] == list(range(2, len(resumed) + 2))
+    log.close()
+
+    taken = Counter(scene.journal.read_text().splitlines())
+    once = Counter(undisturbed.journal.read_text().splitlines())
+    assert taken.keys() == once.keys(), "a reading is missing, or one was taken that nobody asked for"
+    repeated = sum((taken - once).values())
+    assert repeated <= scene.deaths, "an effect was repeated that no kill had interrupted"
+    assert digest(scene) == digest(undisturbed)
+
+
+def brought_to_an_end(scene: Scene, kills: Iterator[Kill], most: int) -> None:
+    """Kill one process after another, then let one finish."""
+    for _ in range(most):
+        if scene.work(next(kills)):
+            return
+    assert scene.work(Kill("never"))
+
+
+def saves_in_turn(first: int, last: int) -> Iterator[Kill]:
+    """Before and after each save in turn; a process does a little more of the run each time, and then dies."""
+    while True:
+        for nth in range(first, last + 1):
+            yield Kill("before", nth)
+            yield Kill("after", nth)
+            if nth % 3 == 0:
+                yield Kill("effect", 1)
+
+
+def test_killed_at_saves_and_in_effects_it_comes_to_the_same_end(tmp_path: Path, undisturbed: Scene) -> None:
+    scene = Scene(tmp_path)
+    brought_to_an_end(scene, saves_in_turn(1, 12), 18)
+    assert scene.deaths >= 12
+    assert_promises_kept(scene, undisturbed)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_killed_at_every_save(tmp_path: Path, undisturbed: Scene) -> None:
+    scene = Scene(tmp_path)
+    brought_to_an_end(scene, saves_in_turn(1, 5), 2000)
+    assert scene.deaths >= 100
+    assert_promises_kept(scene, undisturbed)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_killed_at_random_instants(tmp_path: Path, undisturbed: Scene) -> None:
+    deaths = 0
+    for index in count():
+        scene = Scene(tmp_path / str(index))
+        scene.folder.mkdir()
+        rng = random.Random(index)  # noqa: S311  an instant, no secret
+
+        def strike(rng: random.Random = rng) -> Iterator[Kill]:
+            while True:
+                yield Kill("delay", rng.randrange(20, 1500))
+
+        brought_to_an_end(scene, strike(), 400)
+        if scene.acknowledged.exists():
+            assert_promises_kept(scene, undisturbed)
+        deaths += scene.deaths
+        if deaths >= 100:
+            return
+
+
+def test_two_at_once(tmp_path: Path, undisturbed: Scene) -> None:
+    scene = Scene(tmp_path)
+    assert not scene.work(Kill("after", 9))
+    log = EventLog.open(scene.store)
+    with log.hold("r"), pytest.raises(AssertionError, match="is being worked at already by process"):
+        scene.work(Kill("never"))
+    log.close()
+    assert scene.work(Kill("never"))
+    assert_promises_kept(scene, undisturbed)
