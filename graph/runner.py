@@ -193,3 +193,4 @@ def stop(wb: Workbench, reason: StopReason, detail: str = "") -> None:
         raise RunHeldError(f"another process has taken run {wb.view.name} up since; nothing was recorded here")
     run.stop(Context(), reason, detail)
     wb.log.record(run)
+    wb.run = run

@@ -25,12 +25,13 @@ from ..kernels.spec import KernelSpec
 
 @dataclass(frozen=True)
 class SessionKey:
-    """Which two designs are loaded for paired readings; ``processes`` tells one set of processes from the next."""
+    """Which two designs are loaded for paired readings; ``use`` keeps inputs apart that were drawn for
+    deciding and for confirming."""
 
     kernel: str
     best: str
     candidate: str
-    processes: str
+    use: str
 
 
 @dataclass
@@ -135,7 +136,7 @@ class Workbench:
         stack = ExitStack()
         bench = self.bench(key.kernel)
         best, candidate = self.build(key.kernel, key.best), self.build(key.kernel, key.candidate)
-        seed = self.secret("session", key.kernel, key.best, key.candidate, key.processes)
+        seed = self.secret("session", key.kernel, key.best, key.candidate, key.use)
         session = stack.enter_context(bench.pair(best, candidate, seed))
         self._session = (key, session, stack)
         return session

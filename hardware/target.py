@@ -115,9 +115,11 @@ class Probe:
 class Session(Protocol):
     """Two loaded designs, ready to be read in pairs: worker processes, buffers, clock."""
 
-    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int) -> Pairs:
+    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int, pairs_per_process: int = 1) -> Pairs:
         """Take one pair for each order given, each reading being ``calls`` consecutive calls.
 
+        Both designs get fresh processes after every ``pairs_per_process`` pairs: a process has luck of its own (placement,
+        pages), and pairs of one process are not independent.
         Every timed output is checked against the expected values; a wrong one ends the pairs with its outcome.
         """
 

@@ -41,9 +41,9 @@ class _Failed:
     def __init__(self, failure: SessionError) -> None:
         self._failure = failure
 
-    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int) -> Pairs:
+    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int, pairs_per_process: int = 1) -> Pairs:
         """No pairs, and the outcome."""
-        del orders, calls
+        del orders, calls, pairs_per_process
         failure = self._failure
         return Pairs((), failure.outcome, f"{failure.side}: {failure.reason}", 0.0, failure.side)
 

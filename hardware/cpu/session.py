@@ -67,7 +67,7 @@ class CpuSession:
         self._turn = 0
         self._state = frozenset(a.name for a in loader.spec.arguments if a.role == "state")
 
-    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int) -> Pairs:
+    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int, pairs_per_process: int = 1) -> Pairs:
         """Take one pair for each order; see the protocol. Raises ValueError when ``calls`` exceeds the bench's slots."""
         slots = len(self._arms["best"].buffers.slots)
         if not 1 <= calls < slots:
@@ -76,7 +76,9 @@ class CpuSession:
         with self._hold():
             start = time.perf_counter()
             try:
-                for order in orders:
+                for index, order in enumerate(orders):
+                    if index % pairs_per_process == 0:
+                        self._part()
                     pairs.append(self._pair(order, calls))
             except SessionError as failure:
                 spent = time.perf_counter() - start
@@ -94,6 +96,11 @@ class CpuSession:
         for side in sides:
             self._check(self._arms[side])
         return Pair(order, seconds["best"], seconds["candidate"])
+
+    def _part(self) -> None:
+        """End both processes, so that the next pair is read in fresh ones."""
+        for arm in self._arms.values():
+            self.unload(arm)
 
     def _next_slots(self, calls: int) -> list[int]:
         """The next turns of the rotation, which goes on across both arms."""

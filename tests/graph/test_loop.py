@@ -50,6 +50,8 @@ def test_each_design_ends_as_it_should(log: EventLog) -> None:
         drive(wb, quietly)
         tree = wb.view.trees["double"]
         found = {design.proposed.title: status_of(tree, design) for design in tree.designs.values()}
+    equal = found.pop("line 5")
+    assert equal in ("rejected", "undecided")  # as the noise has it; never accepted
     assert found == {
         "the kernel's baseline": "baseline",
         "line 0": "accepted",
@@ -57,7 +59,6 @@ def test_each_design_ends_as_it_should(log: EventLog) -> None:
         "line 2": "wrong-value",
         "line 3": "too-slow",
         "line 4": "accepted",
-        "line 5": "rejected",
         "line 6": "vetoed",
         "line 7": "crashed",
         "line 8": "suspect",
@@ -131,7 +132,8 @@ def test_a_submitted_design_is_compared_like_any_other(log: EventLog) -> None:
         same = submit_design(wb, "double", source(5e-3, note="again"), "mine again", quietly)
         broken = submit_design(wb, "double", source(1e-3, fails="build"), "broken", quietly)
     assert (good["verdict"], good["outcome"]) == ("accepted", "ok")
-    assert (same["verdict"], same["outcome"]) == ("rejected", "ok")
+    assert same["outcome"] == "ok"
+    assert same["verdict"] in ("rejected", "undecided")
     assert (broken["verdict"], broken["outcome"]) == (None, "build-failed")
     assert "error: asked for" in broken["reason"]
     assert load_run(log, "r").state == "finished"
