@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from kernelwright.events.log import EventLog
 from support.loops import whole_run
 from support.postgres import NoServerError, Server, postgres_server
-
-from kernelwright.events.log import EventLog
 
 
 @pytest.fixture(scope="session")

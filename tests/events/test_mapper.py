@@ -11,7 +11,6 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 from hypothesis import given
 from hypothesis import strategies as st
-
 from kernelwright.events.base import TOPICS, Context, Event, chain_digest, recorded
 from kernelwright.events.mapper import EventMapper, UnreadableEventError, broken_seal
 from kernelwright.events.run import Run, StepFinished

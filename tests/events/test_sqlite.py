@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from kernelwright.events import sqlite as sqlite_module
 from kernelwright.events.base import Context
 from kernelwright.events.log import EventLog, LogError

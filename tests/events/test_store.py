@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 from eventsourcing.persistence import StoredEvent
-from support.postgres import PASSWORD, Server
-
 from kernelwright.events.base import Context
 from kernelwright.events.blobs import BlobError
 from kernelwright.events.knowledge import KnowledgeBase
 from kernelwright.events.log import ConflictError, EventLog, LogError, RunHeldError
 from kernelwright.events.run import Run
 from kernelwright.events.views.summary import list_runs
+from support.postgres import PASSWORD, Server
 
 Open = Callable[..., EventLog]
 START: dict[str, Any] = {

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
 from kernelwright.acceptance.policy import Policy
 from kernelwright.cli.main import app
 from kernelwright.events.base import Context, canonical
@@ -20,6 +18,7 @@ from kernelwright.events.tree import DesignJudged
 from kernelwright.events.verify import verify
 from kernelwright.events.views.load import history, load_run
 from kernelwright.events.views.summary import run_summary
+from typer.testing import CliRunner
 
 
 @pytest.fixture
@@ -95,7 +94,9 @@ def test_a_cut_export_is_refused_with_its_last_line(lines: list[str], open_store
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 20, 100])
-def test_an_edited_line_is_refused_by_its_number(lines: list[str], at: int, open_store: Callable[..., EventLog]) -> None:
+def test_an_edited_line_is_refused_by_its_number(
+    lines: list[str], at: int, open_store: Callable[..., EventLog]
+) -> None:
     content = json.loads(lines[at - 1])
     key = next(name for name in ("run", "content", "state") if name in content)
     content[key] = content[key].replace("e", "a", 1) if "e" in content[key] else content[key] + "A"

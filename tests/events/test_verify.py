@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
 from kernelwright.cli.main import app
 from kernelwright.events.base import Context
 from kernelwright.events.log import EventLog
 from kernelwright.events.run import Run
 from kernelwright.events.verify import Report, verify
 from kernelwright.events.views.load import load_run
+from typer.testing import CliRunner
 
 
 @contextmanager
@@ -47,7 +46,7 @@ def test_a_whole_log_is_whole(finished: Path) -> None:
 
 
 def test_any_changed_byte_of_an_event_is_found(finished: Path) -> None:
-    rng = random.Random(5)  # noqa: S311  a choice of bytes, no secret
+    rng = random.Random(5)
     with tampered(finished) as db:
         rows = db.execute("SELECT notification_id, state FROM stored_events").fetchall()
         for position, state in rng.sample(rows, 25):
@@ -62,7 +61,7 @@ def test_any_changed_byte_of_an_event_is_found(finished: Path) -> None:
 
 
 def test_any_changed_byte_of_a_blob_is_found(finished: Path) -> None:
-    rng = random.Random(6)  # noqa: S311  a choice of bytes, no secret
+    rng = random.Random(6)
     with tampered(finished) as db:
         rows = db.execute("SELECT digest, content FROM blobs").fetchall()
         for digest, content in rng.sample(rows, min(20, len(rows))):

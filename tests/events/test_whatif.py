@@ -6,9 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from support.loops import go_on
-from typer.testing import CliRunner
-
 from kernelwright.acceptance.policy import Policy
 from kernelwright.cli.main import app
 from kernelwright.events.base import Context, InvariantError
@@ -21,6 +18,8 @@ from kernelwright.events.views.asof import UnknownMomentError, position_as_of
 from kernelwright.events.views.load import UnknownRunError, history, load_run
 from kernelwright.events.views.replay import replay_run, sweep
 from kernelwright.events.views.summary import list_runs, run_summary
+from support.loops import go_on
+from typer.testing import CliRunner
 
 STRICT = ("accept_e=100000",)
 
@@ -110,7 +109,10 @@ def test_a_fork_shares_the_prefix_and_copies_nothing(log: EventLog) -> None:
     assert forked.name == "f"
     assert forked.state == "interrupted"
     assert forked.trees["double"].designs[verdict.design].verdict == verdict
-    assert list(forked.trees["double"].designs) == list(parent.trees["double"].designs)[: len(forked.trees["double"].designs)]
+    assert (
+        list(forked.trees["double"].designs)
+        == list(parent.trees["double"].designs)[: len(forked.trees["double"].designs)]
+    )
     assert [each["run"] for each in list_runs(log)] == ["f", "r"]
     assert verify(log).ok
     with pytest.raises(InvariantError, match="exists already"):
