@@ -34,18 +34,18 @@ def ladder(failing: str, passing: str, kind: RuleKind, message: str) -> tuple[Pa
     complained = _words(message) if kind == "link-refusal" else frozenset()
 
     def telling(token: Token) -> bool:
-        return is_special(token.text) or (token.kind == "name" and token.text.lower() in complained)
+        return is_special(generalized(token)) or (token.kind == "name" and token.text.lower() in complained)
 
     def open_form(token: Token) -> str:
-        return token.text if telling(token) else generalized(token)
+        return token.text if telling(token) and token.kind != "word" else generalized(token)
 
-    reserved = dict.fromkeys(t.text for a, b in spans for t in tokens[a:b] if telling(t))
+    reserved = dict.fromkeys(open_form(t) for a, b in spans for t in tokens[a:b] if telling(t))
     wide = [(max(0, a - CONTEXT), min(len(tokens), b + CONTEXT)) for a, b in spans]
     rungs: list[Pattern] = [
         tuple((word,) for word in reserved),
         tuple(tuple(map(open_form, tokens[a:b])) for a, b in spans),
         tuple(tuple(map(open_form, tokens[a:b])) for a, b in wide),
-        tuple(tuple(t.text for t in tokens[a:b]) for a, b in wide),
+        tuple(tuple(_as_written(t) for t in tokens[a:b]) for a, b in wide),
     ]
     if kind in ("run-time-trap", "wrong-value"):
         rungs = rungs[3:]
@@ -70,6 +70,10 @@ def rung_that_spares(rungs: Sequence[Pattern], level: int, good: Iterable[Sequen
 def in_words(pattern: Pattern) -> str:
     """A pattern for a person."""
     return " and ".join(f"`{joined(run)}`" for run in pattern) or "nothing special enough to veto by"
+
+
+def _as_written(token: Token) -> str:
+    return generalized(token) if token.kind == "word" else token.text
 
 
 def _says_something(run: Sequence[str], complained: frozenset[str]) -> bool:

@@ -48,7 +48,7 @@ def is_about_machine(text: str) -> bool:
 def kind_of(outcome: Outcome, text: str) -> RuleKind | None:
     """The kind of rule that a failure can give; None when it says nothing about what the toolchain allows."""
     kind = KIND_OF.get(outcome)
-    if kind is None or is_about_machine(text):
+    if kind is None or (kind != "compiler-hang" and is_about_machine(text)):
         return None
     if kind == "compile-error" and _LINKER.search(text) and not re.search(r":\d+:\d+: (?:fatal )?error", text):
         return "link-refusal"

@@ -31,6 +31,9 @@ _DIRECTIVES = frozenset(
 NAME = "<name>"
 NUMBER = "<number>"
 """What stands in a pattern for any name, or any number, of the source's own."""
+WORD = "#:"
+"""What stands in a pattern before a word of a directive, which is not a name of the same spelling elsewhere."""
+_COMMON_WORDS = frozenset(("omp", "parallel", "for", "simd", "GCC", "clang"))
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ def is_special(token: str) -> bool:
 
     Names that begin with an underscore belong to the compiler, and vendors' and OpenMP's prefixes are as telling.
     """
+    if token.startswith(WORD):
+        return token.removeprefix(WORD) not in _COMMON_WORDS
     if token.startswith("#"):
         return token not in _DIRECTIVES
     return bool(re.match(r"_[A-Z_]|_mm\d*_|omp_|v[a-z0-9]+q?_[fsup]\d", token))
@@ -80,6 +85,8 @@ def is_special(token: str) -> bool:
 
 def generalized(token: Token) -> str:
     """The token as a pattern: names and numbers that the source chose itself match any other."""
+    if token.kind == "word":
+        return WORD + token.text
     if token.kind == "number":
         return NUMBER
     if token.kind == "name" and token.text not in _KEYWORDS and not is_special(token.text):
@@ -102,6 +109,8 @@ def _stands(run: Sequence[str], tokens: Sequence[Token]) -> bool:
 def _fits(want: str, token: Token) -> bool:
     if want == NAME:
         return token.kind == "name" and token.text not in _KEYWORDS
+    if want.startswith(WORD):
+        return token.kind == "word" and token.text == want.removeprefix(WORD)
     return token.kind == "number" if want == NUMBER else token.text == want
 
 
@@ -112,4 +121,5 @@ def own_names(source: str) -> frozenset[str]:
 
 def joined(tokens: Iterable[str]) -> str:
     """Tokens as a line for a person."""
-    return re.sub(r"\s+([,;)\]])", r"\1", re.sub(r"([(\[])\s+", r"\1", " ".join(tokens)))
+    line = " ".join(token.removeprefix(WORD) for token in tokens)
+    return re.sub(r"\s+([,;)\]])", r"\1", re.sub(r"([(\[])\s+", r"\1", line))

@@ -81,7 +81,11 @@ class Learning:
     """What a target of C on this host can say of itself beyond the protocol. Mixed into the target."""
 
     _configured: str | None
-    compiler: Compiler  # what the target has found
+
+    @property
+    def compiler(self) -> Compiler:
+        """The compiler in use; the target keeps what it has found."""
+        return find_compiler(self._configured)
 
     def documentation(self) -> Sequence[Document]:
         """The guide to the contract that ships with the package."""

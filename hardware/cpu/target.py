@@ -13,6 +13,7 @@ from ..concerns import Concern
 from ..lease import Holder, Lease, lease
 from ..target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import contract as contracts
+from . import zig
 from .learning import Learning
 from .machine import Machine, this_machine, usable_cores
 from .review import review
@@ -100,7 +101,13 @@ class CpuTarget(Learning):
         """The sandbox. Raises TargetError when the wanted level is not to be had."""
         from ..sandbox import Jail
 
-        return Jail(self.helpers.launcher, self._sandbox)
+        jail = Jail(self.helpers.launcher, self._sandbox)
+        if zig.is_zig(self.compiler.command):
+            try:
+                zig.hand_over(jail.uid)
+            except OSError as error:
+                raise TargetError(f"the compiler's cache cannot be shared with the sandbox: {error}") from error
+        return jail
 
     @property
     def sandbox(self) -> SandboxReport:
