@@ -118,7 +118,8 @@ def _tree(log: EventLog, state: dict[str, Any]) -> TreeView:
     _set_events(log, tree, _TREE_EVENTS, tree.core)
     tree.unsettled = dict.fromkeys(state["unsettled"])
     tree.designs.leave_in_log({name: state["designs"][name] for name in state["order"]}, log.at_positions)
-    tree.lineage = _events(log, tree.lineage_positions.values())
+    accepted = {event.design: event for event in _events(log, tree.lineage_positions.values())}
+    tree.lineage = [accepted[design] for design in tree.lineage_positions]
     tree.calibration = _events(log, tree.reading_positions.get("calibrate", ()))
     tree.anchor_readings = _events(log, tree.reading_positions.get("anchor", ()))
     return tree

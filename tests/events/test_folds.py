@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from kernelwright.events.base import Context, InvariantError
 from kernelwright.events.log import EventLog, Recorded
 from kernelwright.events.run import Run
 from kernelwright.events.tree import DesignTree, FloorMeasured, SearchExhausted
+from kernelwright.events.views import snapshot
 from kernelwright.events.views.digest import state_digest
 from kernelwright.events.views.load import load_run
 from kernelwright.events.views.run import RunView
 from kernelwright.events.views.snapshot import keep_view
 from kernelwright.events.views.summary import run_summary
+from kernelwright.events.views.tree import TreeView
 
 Command = tuple[str, int, int]
 """What to do, to which design, in which way."""
@@ -206,3 +208,10 @@ def test_events_out_of_order_are_refused() -> None:
     with pytest.raises(InvariantError, match="does not follow version 1"):
         run.fold(first)
     assert Recorded(1, first).event is first
+
+
+def test_a_snapshot_holds_every_field_of_the_views() -> None:
+    derived = {"trees", "heads", "core", "_tree_of"}
+    assert {field.name for field in fields(RunView)} == {*snapshot._RUN_NUMBERS, *snapshot._RUN_EVENTS, *derived}
+    listed = {"designs", "lineage", "calibration", "anchor_readings", "unsettled", "core"}
+    assert {field.name for field in fields(TreeView)} == {*snapshot._TREE_NUMBERS, *snapshot._TREE_EVENTS, *listed}
