@@ -61,15 +61,15 @@ def complete(snippet: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _files(compiler: Compiler) -> tuple[Path, ...]:
+def _files(command: tuple[str, ...]) -> tuple[Path, ...]:
     """The files that a compiler consists of, as far as it says: itself, its passes, its linker, its libraries."""
     found: list[Path] = []
-    driver = shutil.which(compiler.command[0])
+    driver = shutil.which(command[0])
     if driver:
         found += [Path(driver), Path(driver).resolve()]
     for flag, names in (("-print-prog-name", ("cc1", "as", "ld")), ("-print-file-name", ("libgomp.so.1", "libm.so.6"))):
         for name in names:
-            said = ask(compiler.command, f"{flag}={name}")[1].strip()
+            said = ask(command, f"{flag}={name}")[1].strip()
             path = shutil.which(said) if said and "\n" not in said else None
             path = path or (said if said.startswith("/") else None)
             if path:
@@ -104,7 +104,7 @@ class Learning:
     def toolchain_stamp(self) -> str:
         """Size, time and place of every file of the compiler, and the search path that it was found by."""
         parts = [os.environ.get("PATH", "")]
-        for path in _files(self.compiler):
+        for path in _files(self.compiler.command):
             try:
                 status = path.stat()
                 parts.append(f"{path.resolve()} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
