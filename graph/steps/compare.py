@@ -16,7 +16,7 @@ from ..step import Step
 from ..workbench import SessionKey, Workbench
 from .estimate import drops
 
-LONGEST_READING_SECONDS = 0.1
+LONGEST_READING_SECONDS = 0.05
 """A reading of many calls of a slow design would only cost device time: long readings are quiet by themselves."""
 MOST_CALLS = 16
 UNLIMITED_JUMP = 1e9
