@@ -16,6 +16,19 @@ apt_install() {
   return 1
 }
 
+# Debian packages that tests use when they can: a server, other compilers, emulators. Tests of what is missing are skipped.
+want_for_tests() {
+  local missing=()
+  command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing+=(postgresql)
+  command -v gcc-11 >/dev/null || missing+=(gcc-11)
+  command -v aarch64-linux-gnu-gcc >/dev/null || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+  command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user-static)
+  [ -d /usr/include/simde ] || missing+=(libsimde-dev)
+  if [ "${#missing[@]}" -gt 0 ]; then
+    apt_install "${missing[@]}" || say "tests that need them are skipped"
+  fi
+}
+
 find_python() {
   local name
   for name in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
@@ -56,7 +69,7 @@ prepare() {
   fi
   if ! have_compiler && ! "$venv/bin/python" -c 'import ziglang' 2>/dev/null; then
     say "no C compiler was found; installing the one in the Python package ziglang"
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check "$top[compiler]" >&2
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check -e "$top[compiler]" >&2
   fi
   if ! command -v bwrap >/dev/null; then
     apt_install bubblewrap || say "candidate code runs in a bubblewrap sandbox; without it, allow less by name: --sandbox reduced"
