@@ -76,7 +76,13 @@ def tree(
         print_tree(console(), view)
 
 
-def explain(run: RunName, design: DesignName, store: Store = DEFAULT_STORE, as_json: Json = False) -> None:
+def explain(
+    run: RunName,
+    design: DesignName,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
+    store: Store = DEFAULT_STORE,
+    as_json: Json = False,
+) -> None:
     """Say why a design was accepted or not, from the log alone: checks, pairs, E, policy, source diff."""
     from ..events.views.explain import explain as story
 
@@ -85,6 +91,10 @@ def explain(run: RunName, design: DesignName, store: Store = DEFAULT_STORE, as_j
         data = story(log, view, *find_design(view, design, as_json=as_json))
     if as_json:
         emit_json(data)
+    elif markdown:
+        from .explain_markdown import markdown as as_markdown
+
+        say(as_markdown(data))
     else:
         from .explain_view import print_explanation
 

@@ -14,7 +14,16 @@ from typing import Any
 from ...acceptance.policy import Policy
 from ..base import Event
 from ..log import EventLog
-from ..tree import DesignAccepted, DesignChecked, DesignJudged, DesignProposed, DesignRevoked, PairsRead
+from ..tree import (
+    DesignAccepted,
+    DesignChecked,
+    DesignJudged,
+    DesignProposed,
+    DesignRestored,
+    DesignRevoked,
+    PairsRead,
+    TreeUpgraded,
+)
 from .decisions import claimed, decision, screened
 from .load import history
 from .run import RunView
@@ -64,6 +73,8 @@ class Replay:
     statements: list[Statement] = field(default_factory=list)
     lineage: list[dict[str, Any]] = field(default_factory=list)
     comparisons: list[dict[str, Any]] = field(default_factory=list)
+    anew: bool = False
+    """Whether a toolchain changed while the other policy had another best: from there on the recorded one is taken."""
     saved_seconds: float = 0.0
     needed_seconds: float = 0.0
 
@@ -86,6 +97,8 @@ def replay_run(log: EventLog, run: str, overrides: Sequence[str] = ()) -> dict[s
                 replays[tree.kernel] = _TreeReplay(tree, overrides)
             replays[tree.kernel].before(event, view.policy, last_ref)
         view.apply(recorded)
+        if tree is not None and isinstance(event, TreeUpgraded | DesignRestored):
+            replays[tree.kernel].upgrade()
         if view.in_flight is None:
             last_ref = event.ref
     for state in replays.values():
@@ -136,6 +149,16 @@ class _TreeReplay:
                 self._revoke(event.design)
             case _:
                 pass
+
+    def upgrade(self) -> None:
+        """Another toolchain: every comparison begins anew, from what the log says still stands."""
+        standing = {accepted.design for accepted in self._tree.lineage}
+        result = self.result
+        if result.unsure or result.best != self._tree.best:
+            result.anew = True
+        result.lineage = [each for each in result.lineage if each["design"] in standing]
+        result.best, result.unsure = self._tree.best or "", []
+        self._decided.clear()
 
     def finish(self, thresholds: dict[str, Any], last_ref: str) -> None:
         """Decide the comparison that the log ends in the middle of, if it does."""
@@ -319,6 +342,7 @@ def _kernel(result: Replay) -> dict[str, Any]:
         "lineage": result.lineage,
         "claimed_gain": exp(fsum(log(gain) for gain in gains)) if whole else None,
         "undecided_here": result.unsure,
+        "taken_up_anew": result.anew,
     }
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from kernelwright.events.log import EventLog
 from kernelwright.events.transfer import export_run, import_run
 from kernelwright.events.verify import verify

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import shutil
 import sqlite3
@@ -51,7 +50,7 @@ def test_a_locked_file_says_so_and_nothing_is_recorded(finished: Path, monkeypat
 
 
 def test_a_file_that_may_not_be_written_is_read(finished: Path) -> None:
-    os.chmod(finished, 0o444)
+    finished.chmod(0o444)
     log = EventLog.open(str(finished), read_only=True)
     assert run_summary(load_run(log, "r"))["state"] == "finished"
     with pytest.raises(LogError, match="cannot be written"):

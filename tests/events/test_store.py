@@ -71,7 +71,7 @@ def test_a_save_that_fails_in_its_last_event_leaves_nothing(open_store: Open) ->
     first.start(Context(), run="a", **START)
     good = log.mapper.to_stored_event(first.collect_events()[0])
     bad = StoredEvent(good.originator_id, good.originator_version, good.topic, good.state)
-    with pytest.raises(Exception, match="(?i)unique"):
+    with pytest.raises(Exception, match=r"(?i)unique"):
         log.store.insert_events([good, bad], blobs={"d": b"x"})
     assert log.store.last_position() == 0
     assert log.store.read_blob("d") is None

@@ -135,8 +135,8 @@ def test_a_forked_run_guards_what_its_parent_had(log: EventLog) -> None:
     with pytest.raises(InvariantError, match="registered already"):
         tree.propose(Context(), design="d0001", parent=None)
     done = next(r.event for r in history(log, "r") if isinstance(r.event, StepStarted))
+    run.resume(Context(), 1.0)
     with pytest.raises(InvariantError, match="never repeated"):
-        run.resume(Context(), 1.0)
         run.begin_step(Context(), done.key, done.name, {})
 
 

@@ -13,12 +13,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from support.loops import whole_run  # noqa: E402  the folder of the support code comes first
-
 from kernelwright.events.log import EventLog  # noqa: E402  as above
 from kernelwright.events.transfer import export_run  # noqa: E402  as above
 from kernelwright.events.views.digest import state_digest  # noqa: E402  as above
 from kernelwright.events.views.summary import run_summary  # noqa: E402  as above
+from support.loops import whole_run  # noqa: E402  the folder of the support code comes first
 
 
 def main(schema: str) -> None:

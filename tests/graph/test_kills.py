@@ -9,13 +9,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from support.kills import Kill, Scene
-
 from kernelwright.events.log import EventLog
 from kernelwright.events.run import RunResumed, StepFinished, StepStarted
 from kernelwright.events.verify import verify
 from kernelwright.events.views.digest import state_digest
 from kernelwright.events.views.load import load_run
+from support.kills import Kill, Scene
 
 READING_STEPS = ("calibrate", "screen", "compare", "confirm", "anchor")
 
@@ -111,7 +110,7 @@ def test_killed_at_random_instants(tmp_path: Path, undisturbed: Scene) -> None:
     for index in count():
         scene = Scene(tmp_path / str(index))
         scene.folder.mkdir()
-        rng = random.Random(index)  # noqa: S311  an instant, no secret
+        rng = random.Random(index)
 
         def strike(rng: random.Random = rng) -> Iterator[Kill]:
             while True:

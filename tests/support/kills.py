@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from support.loops import KERNELS, begin, quietly, repeatable
-from support.simulated import GOOD_SCRIPT, Script, SimulatedBench, SimulatedSession, SimulatedTarget, toy_spec
-
 from kernelwright.events.base import Aggregate
 from kernelwright.events.log import EventLog, Recorded
 from kernelwright.graph.runner import drive, resume, workbench
 from kernelwright.hardware.target import Build, Pairs
+
+from support.loops import KERNELS, begin, quietly, repeatable
+from support.simulated import GOOD_SCRIPT, Script, SimulatedBench, SimulatedSession, SimulatedTarget, toy_spec
 
 Moment = Literal["before", "after", "effect", "delay", "never"]
 
@@ -91,10 +91,10 @@ class MortalSession(SimulatedSession):
         super().__init__(target, best, candidate, np.random.default_rng(seed))
         self._seed = seed
 
-    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int) -> Pairs:
+    def read(self, orders: Sequence[Literal["BC", "CB"]], calls: int, pairs_per_process: int = 1) -> Pairs:
         """Read, and die when it is time."""
-        self.rng = np.random.default_rng([self._seed, calls, *(order == "BC" for order in orders)])
-        taken = super().read(orders, calls)
+        self.rng = np.random.default_rng([self._seed, calls, pairs_per_process, *(order == "BC" for order in orders)])
+        taken = super().read(orders, calls, pairs_per_process)
         assert isinstance(self.target, MortalTarget)
         self.target.effects += 1
         if self.target.kill == Kill("effect", self.target.effects):

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from support.simulated import GOOD_SCRIPT, NOISE, Script, SimulatedTarget, toy_spec
-
 from kernelwright.acceptance.calibration import Calibration
 from kernelwright.acceptance.policy import Policy
 from kernelwright.events.log import EventLog
@@ -19,6 +17,8 @@ from kernelwright.graph.runner import Plan, drive, resume, start_run, workbench
 from kernelwright.graph.steps import calibrate as calibrate_step
 from kernelwright.graph.workbench import Workbench
 from kernelwright.hardware.lease import RUNTIME_VARIABLE
+
+from support.simulated import GOOD_SCRIPT, NOISE, Script, SimulatedTarget, toy_spec
 
 ENTROPY = "00112233445566778899aabbccddeeff"
 KERNELS = ("double",)
