@@ -9,7 +9,7 @@ from pathlib import Path
 ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "acceptance": set(),
-    "events": {"kernels", "acceptance"},
+    "events": {"kernels", "acceptance", ""},
     "hardware": {"kernels"},
     "knowledge": {"events", "hardware", "kernels", "acceptance"},
     "agents": {"kernels", "knowledge", "events", "hardware", "acceptance"},
