@@ -17,6 +17,7 @@ from ..lease import shared
 from ..outcome import Outcome
 from ..sandbox import Finished, Jail, Limits, Mount, SandboxLevel, run_bounded
 from ..target import Build
+from . import zig
 from .contract import header
 from .review import RULES
 from .symbols import check_symbols
@@ -84,7 +85,9 @@ def _compile(tools: Compilation, spec: KernelSpec, source: str) -> tuple[Build, 
             f for f in tools.compiler.flags if not f.startswith("-Wl") and f not in ("-shared", "-nostartfiles")
         ]
         looked = _run(tools, folder, [*compile_flags, "-E", "kernel.c", "-o", "kernel.i"])
-        refused = _failed(looked, tools.jail.level) or _refuse_text(folder / "kernel.i")
+        refused = _failed(looked, tools.jail.level) or _refuse_text(
+            folder / "kernel.i", str(_outside_system(tools.compiler) or "/usr/")
+        )
         if refused:
             return refused, b""
         flags = list(tools.compiler.flags)
@@ -104,6 +107,9 @@ def _run(tools: Compilation, folder: Path, arguments: list[str]) -> Finished:
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": _INSIDE if full else str(folder)}
     environment["HOME"] = environment["TMPDIR"]
     mounts = [Mount(folder, writable=True, inside=_INSIDE)]
+    if zig.is_zig(tools.compiler.command):
+        environment |= zig.environment()
+        mounts.append(Mount(zig.cache_folder(), writable=True))
     prefix = _outside_system(tools.compiler)
     if prefix is not None:
         mounts.append(Mount(prefix))
@@ -122,7 +128,7 @@ def _outside_system(compiler: Compiler) -> Path | None:
     program = Path(compiler.command[0])
     if not program.is_absolute() or program.is_relative_to("/usr") or len(program.parents) < 3:
         return None
-    return program.parent.parent
+    return program.parent if zig.is_zig(compiler.command) else program.parent.parent
 
 
 def _said(done: Finished) -> str:
@@ -143,7 +149,7 @@ def _failed(done: Finished, level: SandboxLevel) -> Build | None:
     return Build(Outcome.BUILD_CRASHED if crashed else Outcome.BUILD_FAILED, None, None, said, done.seconds)
 
 
-def _refuse_text(preprocessed: Path) -> Build | None:
+def _refuse_text(preprocessed: Path, prefix: str) -> Build | None:
     """Look at the text after macros and includes: where every part came from, and what macros may have spelled.
 
     Text of system headers is not looked at: they use what a design may not.
@@ -154,9 +160,8 @@ def _refuse_text(preprocessed: Path) -> Build | None:
         if marker:
             name = marker.group(1)
             own = name in ("kernel.c", "./kernel.c")
-            inside = (
-                name.startswith(("/usr/", "<")) or name in ("kernel.c", "kernel.h", "./kernel.h") or "/include/" in name
-            )
+            ours = name in ("kernel.c", "kernel.h", "./kernel.c", "./kernel.h")
+            inside = ours or name.startswith(("/usr/", "<", prefix))
             if not inside:
                 return Build(
                     Outcome.BUILD_FAILED, None, None, "allowed-headers: a file outside the toolchain is included", 0.0

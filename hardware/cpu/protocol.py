@@ -47,5 +47,5 @@ class Control:
 
 def read_control(page: bytes) -> Control:
     """Decode a control page."""
-    _go, _done, _first, _count, changed, _reserved, signal, code, address, *bases = _CONTROL.unpack_from(page)
+    _go, _done, _first, _count, changed, _ahead, signal, code, address, *bases = _CONTROL.unpack_from(page)
     return Control(changed, signal, code, address, tuple(bases))

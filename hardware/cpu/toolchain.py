@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import os
 import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..target import TargetError, Toolchain
+from . import zig
 from .machine import Machine
 
 COMMON_FLAGS = ("-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden")
 """How every design is compiled; ``-fopenmp`` is added where the compiler has it. No fast-math."""
 LINK_FLAGS = ("-shared", "-nostartfiles", "-Wl,-z,now", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
 """How it is linked. Without start files there is no initializer in an artifact unless its source asked for one."""
-QUICK_SECONDS = 60.0
-"""Wall-clock limit for the small questions put to a compiler."""
+QUICK_SECONDS = 180.0
+"""Wall-clock limit for the small questions put to a compiler. Zig may have to compile its own library first."""
 NO_COMPILER = "no C compiler: run `apt-get install gcc` (Debian, Ubuntu) or `pip install ziglang`"
 
 _TRIAL = """#include <math.h>
@@ -75,7 +74,7 @@ def ask(command: tuple[str, ...], *arguments: str, text: str = "", cwd: Path | N
             text=True,
             cwd=cwd,
             timeout=QUICK_SECONDS,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C", **(zig.environment() if zig.is_zig(command) else {})},
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -97,8 +96,9 @@ def candidates(configured: str | None) -> Iterator[tuple[str, ...]]:
             # they are called by, so a link to something of another kind is kept.
             real = str(Path(path).resolve())
             yield ((real,) if any(part in Path(real).name for part in ("gcc", "clang", "cc-")) else (path,))
-    if importlib.util.find_spec("ziglang") is not None:
-        yield (sys.executable, "-m", "ziglang", "cc")
+    found = zig.find_zig()
+    if found is not None:
+        yield found
 
 
 def _trial(command: tuple[str, ...], flags: tuple[str, ...]) -> str:

@@ -38,7 +38,7 @@ def own_leases() -> Iterator[None]:
 def target(tmp_path_factory: pytest.TempPathFactory) -> CpuTarget:
     """The target under test; skips where there is no compiler."""
     cache: Path = tmp_path_factory.mktemp("cache")
-    made = CpuTarget(sandbox=level(), cache=cache, settings=SETTINGS, build_seconds=10.0)
+    made = CpuTarget(sandbox=level(), cache=cache, settings=SETTINGS, build_seconds=60.0)
     try:
         made.toolchain()
     except TargetError as error:

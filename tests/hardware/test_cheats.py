@@ -28,6 +28,10 @@ def met(target: CpuTarget, bench: CpuBench, source: str, stage: str, folder: Pat
     if stage == "review":
         report = target.review(toy(), source)
         return report.outcome, report.reason
+    if stage == "hang":
+        impatient = CpuTarget(sandbox=target.sandbox.level.value, cache=target.cache, build_seconds=3.0)
+        build = impatient.build(toy(), source)
+        return build.outcome, build.diagnostics
     build = unscreened_build(target, source, folder) if stage == "sandbox" else target.build(toy(), source)
     if stage == "build" or not build.ok:
         return build.outcome, build.diagnostics
@@ -35,7 +39,7 @@ def met(target: CpuTarget, bench: CpuBench, source: str, stage: str, folder: Pat
         report = bench.verify(build, 99)
         return report.outcome, report.reason
     with bench.pair(target.build(toy(), RIGHT), build, 7) as session:
-        pairs = session.read(["BC", "CB"] * 6, 4)
+        pairs = session.read(["BC", "CB"] * 6, 4, pairs_per_process=12)
     assert pairs.blamed == ("nobody" if pairs.outcome is Outcome.OK else "candidate")
     return pairs.outcome, pairs.reason
 

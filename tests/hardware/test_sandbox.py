@@ -20,7 +20,7 @@ CHEATS = Path(__file__).parent / "cheats"
 @pytest.fixture(scope="module")
 def reduced(target: CpuTarget) -> CpuTarget:
     """A target whose user has allowed the reduced level by name."""
-    return CpuTarget(sandbox="reduced", cache=target.cache, settings=SETTINGS, build_seconds=10.0)
+    return CpuTarget(sandbox="reduced", cache=target.cache, settings=SETTINGS, build_seconds=60.0)
 
 
 def test_the_reduced_level_says_so_and_works(reduced: CpuTarget) -> None:

@@ -52,7 +52,7 @@ def test_readings_go_on_when_a_process_has_seen_all_inputs(target: CpuTarget, be
     build = target.build(toy(), RIGHT)
     with bench.pair(build, build, 6) as session:
         # 5 inputs for a reading of 4 calls and 36 combinations: each process lasts for some of these pairs only.
-        pairs = session.read(["BC", "CB"] * 10, 4)
+        pairs = session.read(["BC", "CB"] * 10, 4, pairs_per_process=20)
     assert pairs.outcome is Outcome.OK
     assert len(pairs.pairs) == 20
 

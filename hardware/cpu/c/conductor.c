@@ -44,11 +44,13 @@ static int dead(const struct worker *w) {
 }
 
 /* Run `count` calls; *elapsed is from the moment before the wake-up to the moment after the end was seen. */
-static uint32_t batch(struct worker *w, uint32_t first, uint32_t count, uint64_t timeout_ns, uint64_t *elapsed) {
+static uint32_t batch(struct worker *w, uint32_t first, uint32_t count, uint32_t ahead, uint64_t timeout_ns,
+                      uint64_t *elapsed) {
   struct kw_control *c = w->control;
   uint32_t target = atomic_load(&c->go) + 1;
   c->first = first;
   c->count = count;
+  c->ahead = ahead;
   uint64_t start = now_ns();
   atomic_store(&c->go, target);
   syscall(SYS_futex, &c->go, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -98,8 +100,9 @@ static struct kw_answer reading(struct worker *w, const struct kw_order *o) {
   struct kw_answer a = {0};
   uint64_t ignored;
   kill(w->pid, SIGCONT);
-  if (o->warm) a.status = batch(w, o->first, o->warm, o->timeout_ns, &ignored);
-  if (a.status == KW_OK && o->count) a.status = batch(w, o->first + o->warm, o->count, o->timeout_ns, &a.elapsed_ns);
+  if (o->warm) a.status = batch(w, o->first, o->warm, o->count, o->timeout_ns, &ignored);
+  if (a.status == KW_OK && o->count)
+    a.status = batch(w, o->first + o->warm, o->count, 0, o->timeout_ns, &a.elapsed_ns);
   if (a.status != KW_DIED) a.threads = stop(w);
   return a;
 }

@@ -18,7 +18,7 @@ struct kw_control {
   uint32_t first;        /* slot of the batch's first call */
   uint32_t count;        /* calls in the batch; 0 means: leave */
   uint32_t changed;      /* 1: floating-point control state differs from the state at load */
-  uint32_t reserved;
+  uint32_t ahead;        /* calls of the batch that comes next: their pages are made present now */
   uint32_t fault_signal; /* signal that ended the worker, 0 when none */
   int32_t fault_code;    /* si_code */
   uint64_t fault_address; /* si_addr; for a refused system call, its number */

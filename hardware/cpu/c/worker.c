@@ -106,20 +106,48 @@ static void map_segments(const struct kw_plan *plan, const struct kw_region *reg
     if (mmap(at, s->bytes, access, MAP_SHARED | MAP_FIXED, fds[s->region], (off_t)s->offset) == MAP_FAILED)
       give_up("map", strerror(errno));
     if (regions[s->region].huge) madvise(at, s->bytes, MADV_HUGEPAGE); /* refused by some kernels; only slower then */
-    /* Page tables are filled here, so that no first touch falls into a reading. */
-    if (s->writable) {
+  }
+}
+
+/* What is needed to make pages present before they are used in a reading. */
+static struct {
+  const struct kw_plan *plan;
+  const struct kw_segment *segments;
+  uint16_t *segment_of; /* of each pointer */
+  uint8_t *present;     /* for each segment */
+} pages;
+
+static void watch_pages(const struct kw_plan *plan, const struct kw_segment *segments, const struct kw_pointer *offsets) {
+  size_t total = (size_t)plan->slots * plan->arguments;
+  pages.plan = plan;
+  pages.segments = segments;
+  pages.segment_of = calloc(total, sizeof *pages.segment_of);
+  pages.present = calloc(plan->segments, 1);
+  if (!pages.segment_of || !pages.present || plan->segments > UINT16_MAX) give_up("pages", "no memory");
+  for (size_t i = 0; i < total; i++)
+    for (uint32_t s = 0; s < plan->segments; s++)
+      if (segments[s].region == offsets[i].region && offsets[i].offset >= segments[s].offset &&
+          offsets[i].offset < segments[s].offset + segments[s].bytes)
+        pages.segment_of[i] = (uint16_t)s;
+}
+
+/* Fill the page tables for the arguments of a slot, so that no first touch falls into a reading. */
+static void make_present(uint32_t slot) {
+  for (uint32_t a = 0; a < pages.plan->arguments; a++) {
+    uint16_t number = pages.segment_of[(size_t)slot * pages.plan->arguments + a];
+    const struct kw_segment *s = &pages.segments[number];
+    char *at = (char *)(uintptr_t)control->bases[s->region] + s->offset;
+    if (pages.present[number]) continue;
+    pages.present[number] = 1;
 #ifdef MADV_POPULATE_WRITE
-      if (madvise(at, s->bytes, MADV_POPULATE_WRITE) == 0) continue;
+    if (madvise(at, s->bytes, s->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) continue;
 #endif
-      for (uint64_t o = 0; o < s->bytes; o += 4096) {
-        volatile char *byte = at + o;
+    for (uint64_t o = 0; o < s->bytes; o += 4096) {
+      volatile char *byte = at + o;
+      if (s->writable)
         *byte = *byte;
-      }
-    } else {
-#ifdef MADV_POPULATE_READ
-      if (madvise(at, s->bytes, MADV_POPULATE_READ) == 0) continue;
-#endif
-      for (uint64_t o = 0; o < s->bytes; o += 4096) (void)*(volatile char *)(at + o);
+      else
+        (void)*byte;
     }
   }
 }
@@ -178,6 +206,8 @@ static void serve(void (*entry)(void), void **pointers, const struct kw_plan *pl
     seen = go;
     uint32_t first = control->first, count = control->count;
     if (count == 0) _exit(0);
+    if (control->ahead)
+      for (uint32_t i = 0; i < count + control->ahead && i < plan->slots; i++) make_present((first + i) % plan->slots);
     for (uint32_t i = 0; i < count; i++)
       call(entry, pointers + (size_t)((first + i) % plan->slots) * plan->arguments, plan->arguments);
     if (float_state() != at_load) control->changed = 1;
@@ -207,6 +237,7 @@ int main(int argc, char **argv) {
   if (!pointers) give_up("pointers", "no memory");
   for (size_t i = 0; i < total; i++)
     pointers[i] = (char *)(uintptr_t)control->bases[offsets[i].region] + offsets[i].offset;
+  watch_pages(plan, segments, offsets);
 
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", atoi(argv[5]));

@@ -1,4 +1,5 @@
 /* does: is right at first, and does not come back from a later call */
+/* caught: verify hung */
 /* caught: read hung */
 #include "kernel.h"
 static inline float widen(uint16_t v) { union { uint32_t u; float f; } x = { (uint32_t)v << 16 }; return x.f; }

@@ -1,6 +1,6 @@
 /* does: includes itself twice, and again */
 /* caught: review vetoed */
-/* caught: build build-hung */
+/* caught: hang build-hung */
 #include "kernel.h"
 #include "kernel.c"
 #include "kernel.c"

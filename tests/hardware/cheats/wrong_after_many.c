@@ -1,4 +1,5 @@
-/* does: is right for as long as a verification lasts, then wrong */
+/* does: is right for the calls that a verification looks at one by one, then wrong */
+/* caught: verify wrong-value */
 /* caught: read wrong-value */
 #include "kernel.h"
 static inline float widen(uint16_t v) { union { uint32_t u; float f; } x = { (uint32_t)v << 16 }; return x.f; }
