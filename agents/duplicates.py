@@ -12,7 +12,9 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*|\d[\w.]*|\S')
 _LOCAL = re.compile(
     r"\b(?:int|float|double|long|short|char|unsigned|size_t|u?int\d+_t|__m\d+[id]?)\b[\s*]+(?:restrict\s+)?([A-Za-z_]\w*)"
 )
-_COMMON = frozenset(("a", "an", "and", "the", "of", "for", "in", "on", "to", "with", "by", "use", "uses", "into", "from"))
+_COMMON = frozenset(
+    ("a", "an", "and", "the", "of", "for", "in", "on", "to", "with", "by", "use", "uses", "into", "from")
+)
 
 
 def shape_digest(source: str, language: str = "c") -> str:

@@ -12,7 +12,7 @@ from support.simulated import source
 
 def faster_each_time(request: Request) -> Reply:
     question = int(request.user.split("(question ")[1].split(",")[0])
-    return Reply(answer(source(10e-3 / 2**question), f"halve {question}"))
+    return Reply(answer(source(18.5e-3 - 1.5e-3 * question), f"trim {question}"))
 
 
 def test_proposals_of_a_model_are_registered_and_judged(tmp_path: Path) -> None:

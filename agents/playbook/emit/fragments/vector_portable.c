@@ -1,3 +1,6 @@
+/* Vectors are passed among static functions only, so how a call would pass them does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 /* Eight floats that the compiler keeps in as many vector registers as the machine needs. */
 typedef float vec __attribute__((vector_size(32), aligned(32)));
 enum { LANES = 8 };
