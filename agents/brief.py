@@ -9,13 +9,14 @@ from typing import Any
 from ..events.views.answers import AnswersView
 from ..events.views.tree import DECIDING, DesignView, TreeView
 from .desk import Desk, asks
+from .facts import all_facts, facts
 from .menu import served
 from .roles import (
     AnalystAnswer,
     AnalystTask,
     ArchitectTask,
     EngineerTask,
-    Fact,
+    LibrarianTask,
     Piece,
     ProbeOffer,
     ProberTask,
@@ -65,17 +66,6 @@ def path(tree: TreeView, design: str | None) -> tuple[Story, ...]:
     return tuple(reversed(chain))
 
 
-def facts(desk: Desk) -> tuple[Fact, ...]:
-    """What is known of the target and valid, with ids."""
-    return tuple(
-        Fact(
-            id=f"probe:{probe.name}",
-            text=f"{probe.question} {probe.value:.6g} {probe.unit}, half spread {probe.spread:.3g} ({probe.repeats} times)",
-        )
-        for probe in desk.known.probes.values()
-    )
-
-
 def difference(before: str, after: str, name_before: str, name_after: str) -> str:
     """A unified diff of two sources."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name_before, name_after, lineterm="", n=2)
@@ -100,7 +90,7 @@ def kernel_fields(desk: Desk, answers: AnswersView, kernel: str) -> dict[str, An
         "kernel": kernel,
         "contract": desk.target.contract(spec),
         "dimensions": dict(spec.dimensions),
-        "knowledge": facts(desk),
+        "knowledge": facts(desk, kernel, answers),
         "best": best,
         "best_seconds": tree.best_seconds,
         "floor_seconds": tree.floor.seconds if tree.floor else None,
@@ -182,7 +172,15 @@ def analyst_task(desk: Desk, answers: AnswersView, kernel: str) -> AnalystTask:
     return AnalystTask(**kernel_fields(desk, answers, kernel), ask=answers.analysed_at.get(kernel, 0))
 
 
+def librarian_task(desk: Desk, name: str, text: str, ask: int = 0) -> LibrarianTask:
+    """Ask for the claims of a section of a document."""
+    piece = Piece(name=name, text=text)
+    return LibrarianTask(target=desk.target.name, as_of=desk.view.position, ask=ask, pieces=(piece,))
+
+
 def prober_task(desk: Desk, ask: int = 0) -> ProberTask:
     """Ask which of the target's microbenchmarks are worth another run."""
     offers = tuple(ProbeOffer(name=p.name, question=p.question) for p in desk.known.probes.values())
-    return ProberTask(target=desk.target.name, as_of=desk.view.position, ask=ask, knowledge=facts(desk), offers=offers)
+    return ProberTask(
+        target=desk.target.name, as_of=desk.view.position, ask=ask, knowledge=all_facts(desk), offers=offers
+    )

@@ -16,13 +16,21 @@ from ..events.views.answers import AnswersView
 from ..events.views.run import RunView
 from ..events.views.spend import spend
 from .bandit import Arm, choose
-from .brief import analyst_task, architect_task, engineer_task, reviewer_task
+from .brief import analyst_task, architect_task, engineer_task, librarian_task, prober_task, reviewer_task
 from .desk import Desk, asks
 from .draft import Draft, Given, failed_to_repair, repeats_sample, seat, useless_rounds
 from .ledger import Ledger, Notify, keys
 from .port import Frozen, NothingLeft, Proposal, ProposeTask, Specialist
 from .recording import Recording
-from .roles import AnyTask, ArchitectTask, EngineerTask, NothingToPropose, ReviewerAnswer
+from .roles import (
+    AnyTask,
+    ArchitectTask,
+    ClaimDraft,
+    EngineerTask,
+    LibrarianAnswer,
+    NothingToPropose,
+    ReviewerAnswer,
+)
 from .settings import Role, TeamSettings
 
 USELESS_ROUNDS = 3
@@ -87,7 +95,7 @@ class Team:
         line = ledger.reached()
         if line is not None:
             return Round((), "budget", line.text)
-        if not any(self._models(role) for role in ("architect", "engineer", "analyst")):
+        if not any(self._models(role) for role in ("architect", "engineer", "analyst", "prober")):
             return self._stand_in(desk, task)
         shown, answers = desk, ledger.view
         if self._settings.replay is not None:
@@ -96,6 +104,9 @@ class Team:
                 return Round((), "nothing-left", f"the recording of {self._settings.replay} has no more rounds")
             shown, answers = past
         ledger.note(desk.context, RoundOpened, kernel=kernel, ask=asks(desk.view, kernel))
+        if self._models("prober") and self._settings.replay is None and not self._probed(ledger.view):
+            self._ask(desk, desk, answers, "prober", [prober_task(desk)])
+            answers = ledger.view
         if self._models("analyst") and self._analysis_due(shown, answers, kernel):
             self._ask(shown, desk, answers, "analyst", [analyst_task(shown, answers, kernel)])
             if self._settings.replay is None:
@@ -142,12 +153,13 @@ class Team:
             repairs=proposal.repairs,
         )
 
-    def consult(self, desk: Desk, role: Role, task: AnyTask) -> Frozen | None:
-        """One question to a role outside the loop of proposals (librarian, prober); None without a usable answer."""
-        if not self._models(role):
-            return None
-        given = self._ask(desk, desk, self.ledger(desk).view, role, [task])
-        return given[0].answer if given else None
+    def claims(self, desk: Desk, section: str, text: str, ask: int) -> tuple[str, tuple[ClaimDraft, ...]]:
+        """The librarian's claims of a section of a document, and the model that made them; none where none is asked."""
+        ledger = self.ledger(desk)
+        if not self._models("librarian") or self._settings.replay is not None or ledger.reached() is not None:
+            return "", ()
+        given = self._ask(desk, desk, ledger.view, "librarian", [librarian_task(desk, section, text, ask)])[0]
+        return given.model, given.answer.claims if isinstance(given.answer, LibrarianAnswer) else ()
 
     # -- who is asked -------------------------------------------------------------------------------------------------
 
@@ -168,6 +180,11 @@ class Team:
 
     def _models(self, role: Role) -> tuple[str, ...]:
         return self._settings.roles.of(role).models
+
+    @staticmethod
+    def _probed(answers: AnswersView) -> bool:
+        """Whether the prober was asked in this run."""
+        return any(taken.role == "prober" for taken in answers.taken)
 
     def _analysis_due(self, desk: Desk, answers: AnswersView, kernel: str) -> bool:
         settled = sum(1 for design in desk.tree(kernel).designs.values() if not design.open) - 1

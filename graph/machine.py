@@ -30,7 +30,7 @@ PURE = frozenset({"observe", "study", "reopen", "baseline", "propose", "review",
 ON_DEVICE = frozenset({"probe", "floor", "calibrate", "screen", "compare", "confirm", "anchor"})
 """Steps that take readings: they hold the device's lease, and the log says from when to when."""
 
-ASKING = frozenset({"propose", "review"})
+ASKING = frozenset({"study", "propose", "review"})
 """Steps that ask a model where there is one; a team records each call as it is made, so their intent comes first."""
 
 

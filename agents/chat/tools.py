@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from autogen_core.tools import FunctionTool
 
-from ..brief import facts, story
+from ..brief import story
 from ..desk import Desk
+from ..facts import all_facts
 from ..quote import one_line, quoted
 from ..settings import Role
 
@@ -29,7 +30,7 @@ def tools_of(role: Role, desk: Desk, kernel: str, builds: int) -> list[FunctionT
 def _knowledge(desk: Desk) -> FunctionTool:
     async def look_up_knowledge(words: str) -> str:
         wanted = words.lower().split()
-        found = [f for f in facts(desk) if not wanted or any(word in f"{f.id} {f.text}".lower() for word in wanted)]
+        found = [f for f in all_facts(desk) if not wanted or any(word in f"{f.id} {f.text}".lower() for word in wanted)]
         lines = "\n".join(f"[{one_line(f.id)}] {one_line(f.text, 400)}" for f in found)
         return quoted("knowledge", lines or "nothing is known of that")
 

@@ -63,6 +63,7 @@ DECODE_SAYS: Mapping[tuple[str, str], str] = {
     ("fp4", "table"): "bytes of two NVFP4 codes index a table of pairs of floats",
 }
 
+
 def weight_format(kernel: str) -> str:
     """``f8`` or ``fp4``: what the kernel's matrices hold."""
     return "fp4" if kernel == "decoder_feedforward" else "f8"
@@ -130,7 +131,12 @@ def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
                 "memory",
                 "gate and up rows in one loop over x, or one after the other",
             ),
-            Lever("scale_prefetch", ("off", "on"), "memory", "block scales of the next rows asked for while these are read"),
+            Lever(
+                "scale_prefetch",
+                ("off", "on"),
+                "memory",
+                "block scales of the next rows asked for while these are read",
+            ),
             Lever("down_rows", (4, 2, 8, 1), "memory", "rows of down in flight together"),
             Lever("down_grain", (64, 32, 16, 128, 256), "overhead", "rows of down in a block of work"),
             Lever(

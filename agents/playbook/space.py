@@ -85,9 +85,19 @@ def whole_designs(kernel: str, isa: Isa) -> tuple[Whole, ...]:
     decode = next(lever for lever in levers(kernel, isa) if lever.name == "decode")
     wholes = []
     for value in decode.values:
-        design = canonical({**base, "decode": value})
         says = DECODE_SAYS[weight_format(kernel), str(value)]
-        wholes.append(Whole(f"decode by {value}", says, design, first=value != "table"))
+        wholes.append(Whole(f"decode by {value}", says, canonical({**base, "decode": value}), first=value != "table"))
+    rows_alone = {"rows": 1, "accumulators": 4, **({"down_rows": 1} if "down_rows" in base else {})}
+    structures: tuple[tuple[str, str, Mapping[str, Value]], ...] = (
+        (
+            "neighbouring rows",
+            "rows in flight are neighbours, and lines are asked for one group of rows ahead",
+            {"order": "adjacent", "prefetch": "next"},
+        ),
+        ("one row at a time", "a single stream of weights, with four sums to keep the FMAs apart", rows_alone),
+    )
+    for title, says, levers_of in structures:
+        wholes.append(Whole(title, says, canonical({**base, **levers_of}), first=False))
     return tuple(wholes)
 
 

@@ -58,6 +58,8 @@ class AnswersView:
     """By kernel and design."""
     analyses: dict[str, RoleAnswered] = field(default_factory=dict)
     """The latest usable answer of the analyst, by kernel."""
+    probes_chosen: RoleAnswered | None = None
+    """The latest usable answer of the prober."""
     analysed_at: dict[str, int] = field(default_factory=dict)
     """How often the analyst was asked, by kernel."""
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -84,6 +86,8 @@ class AnswersView:
                 self.tools.append(event)
             case RoleAnswered():
                 self.taken.append(event)
+                if event.role == "prober" and event.outcome == "ok":
+                    self.probes_chosen = event
                 if event.role == "analyst":
                     self.analysed_at[event.kernel] = self.analysed_at.get(event.kernel, 0) + 1
                     if event.outcome == "ok":

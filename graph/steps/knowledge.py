@@ -21,6 +21,7 @@ from ...knowledge.expectation import Expectation
 from ...knowledge.rules import Verify, check_rule
 from ..step import Step
 from ..workbench import Workbench
+from .team import librarian_claims
 
 PLAYBOOK = "playbook/librarian"
 
@@ -101,10 +102,15 @@ def study(wb: Workbench, step: Step) -> str:
     name = step.item.partition("@")[0]
     seen = wb.known.documents[name]
     document = Document(name, wb.log.blobs.text(seen.text))
-    claims = [
-        c for section in changed_sections(wb.known, document) for c in claims_of(section, languages_of(wb.target))
-    ]
+    languages = languages_of(wb.target)
+    parts = changed_sections(wb.known, document)
+    told = [librarian_claims(wb, section, languages) for section in parts]
+    claims = [c for section in parts for c in claims_of(section, languages)]
     write_claims(wb.context, wb.knowledge, wb.log.blobs, name, seen.digest, claims)
+    for model, more in told:
+        if more:
+            by = f"{model}/librarian"
+            write_claims(wb.context, wb.knowledge, wb.log.blobs, name, seen.digest, more, by)
     return "ok"
 
 

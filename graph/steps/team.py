@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from ...agents.desk import Desk
 from ...agents.port import ProposeTask
+from ...agents.roles import ClaimDraft
 from ...agents.team import Round, Team
 from ...events.tree import SearchExhausted
+from ...knowledge.claims import Claim
+from ...knowledge.documents import Section
+from ...knowledge.expectation import Expectation, Kind
 from ..workbench import Workbench
 
 
@@ -42,3 +46,27 @@ def propose_round(wb: Workbench, team: Team, task: ProposeTask) -> tuple[Round, 
         case _:
             pass
     return found, "" if found.proposals else found.outcome
+
+
+def librarian_claims(wb: Workbench, section: Section, languages: tuple[str, ...]) -> tuple[str, list[Claim]]:
+    """What a model's librarian reads out of a section beside the playbook's claims, and which model; checked like those."""
+    if not isinstance(wb.specialist, Team):
+        return "", []
+    ask = int(section.digest[:8], 16)
+    model, drafts = wb.specialist.claims(desk(wb), f"{section.document}: {section.heading}", section.text, ask)
+    return model, [_claim(section, draft, languages) for draft in drafts]
+
+
+def _claim(section: Section, draft: ClaimDraft, languages: tuple[str, ...]) -> Claim:
+    kinds: dict[str, Kind] = {"compiles": "builds", "is-refused": "refused"}
+    kind = kinds.get(draft.expects) if languages else None
+    return Claim(
+        sentence=draft.sentence,
+        document=section.document,
+        heading=section.heading,
+        first_line=section.first_line,
+        last_line=section.last_line,
+        section=section.digest,
+        snippet=draft.snippet if kind is not None else None,
+        expectation=Expectation(kind) if kind is not None and draft.snippet is not None else None,
+    )

@@ -139,7 +139,7 @@ def test_tools_are_read_only_views_and_tries_at_a_build(tmp_path: Path) -> None:
             tools = played.of(ToolCalled)
             results = [played.log.blobs.text(tool.result) for tool in tools]
             assert [tool.outcome for tool in tools] == ["ok"] * 5
-            assert "probe:stream" in results[0]
+            assert "probe.stream" in results[0]
             assert "seconds: 0.02" in results[1]
             assert "build-failed; 1 tries left" in results[2]
             assert "0 tries left" in results[3]

@@ -75,8 +75,16 @@ def f8_matrix(isa: Isa, design: Design) -> str:
                 prefetch=_prefetch(design, "row", "columns" if spread or count == 1 else f"{count} * columns"),
             )
         )
-    single = "    for (; row < last; row++)\n        dot_1(w + (size_t)row * columns, x, columns, 1, out + row - first);\n"
-    parts.append(fragment("f8_rows_spread" if spread and rows > 1 else "f8_rows_adjacent", rows=rows, single=single if rows > 1 else ""))
+    single = (
+        "    for (; row < last; row++)\n        dot_1(w + (size_t)row * columns, x, columns, 1, out + row - first);\n"
+    )
+    parts.append(
+        fragment(
+            "f8_rows_spread" if spread and rows > 1 else "f8_rows_adjacent",
+            rows=rows,
+            single=single if rows > 1 else "",
+        )
+    )
     return "\n".join(parts)
 
 
