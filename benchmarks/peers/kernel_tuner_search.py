@@ -183,7 +183,7 @@ def main() -> int:
     parser.add_argument("--kernel", default="sliding_attention_output", choices=sorted(BUILT_IN))
     parser.add_argument("--store", help="the log of a finished run to compare with (default: a run is made)")
     parser.add_argument("--run", help="name of that run (default: the newest)")
-    parser.add_argument("--minutes", type=float, default=2.0, help="of the run that is made; and the longest search")
+    parser.add_argument("--minutes", type=float, default=1.8, help="of the run that is made; and the longest search")
     parser.add_argument("--device-seconds", type=float, help="device time of a search (default: what the run used)")
     parser.add_argument("--strategies", default=",".join(STRATEGIES), help="Kernel Tuner's names, separated by commas")
     parser.add_argument("--pairs", type=int, default=20, help="fresh pairs for each best design")

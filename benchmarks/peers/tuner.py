@@ -68,7 +68,7 @@ class Budget(TuningBudget):  # type: ignore[misc]  # the library has no types
     def get_time_spent(self) -> timedelta:
         """Device time; all of it once the wall time is over, so that the library stops."""
         over = self.wall_spent > self.wall_seconds
-        return self.time_limit + timedelta(seconds=1) if over else timedelta(seconds=self.device_seconds)  # type: ignore[no-any-return]
+        return self.time_limit + timedelta(seconds=1) if over else timedelta(seconds=self.device_seconds)
 
 
 class Space:
