@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.simulated import GOOD_SCRIPT, Script, SimulatedTarget, source, toy_spec
-
 from kernelwright.acceptance.policy import Policy
 from kernelwright.agents.port import Specialist
 from kernelwright.events.log import EventLog
@@ -21,6 +19,7 @@ from kernelwright.events.views.summary import list_runs, run_summary
 from kernelwright.graph.runner import Plan, drive, resume, start_run, stop, submit_design, workbench
 from kernelwright.graph.workbench import Workbench
 from kernelwright.hardware.target import TargetError
+from support.simulated import GOOD_SCRIPT, Script, SimulatedTarget, source, toy_spec
 
 
 @pytest.fixture
@@ -163,11 +162,11 @@ def test_explain_tells_the_story_from_the_log_alone(log: EventLog) -> None:
     assert "+seconds: 0.002" in story["diff"]
 
 
-def test_a_baseline_that_fails_leaves_the_kernel_out(log: EventLog) -> None:
+def test_a_baseline_that_fails_leaves_the_kernel_out(log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
     begin(log)
     spec = toy_spec()
     target = SimulatedTarget()
-    target.baseline = lambda _spec: source(1e-3, fails="verify")  # type: ignore[method-assign]
+    monkeypatch.setattr(target, "baseline", lambda _spec: source(1e-3, fails="verify"))
     with workbench(log, "r", target, {"double": spec}, Script(())) as wb:
         drive(wb, quietly)
         assert "wrong results" in (wb.view.trees["double"].refused or "")
@@ -182,10 +181,9 @@ def test_time_runs_out(log: EventLog) -> None:
 
 
 def test_a_lost_device_is_an_error_not_a_reading(log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.simulated import SimulatedSession
-
     from kernelwright.hardware.outcome import Outcome
     from kernelwright.hardware.target import Pairs
+    from support.simulated import SimulatedSession
 
     monkeypatch.setattr(
         SimulatedSession, "read", lambda *_: Pairs((), Outcome.NO_DEVICE, "unplugged", 0.0, "nobody")
