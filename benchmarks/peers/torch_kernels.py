@@ -36,7 +36,7 @@ def rms_norm(x: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary embedding, rotate-half, [heads, D] with tables [D]; f32 inside, bf16 out."""
+    """Rotary embedding, rotate-half, [heads, D] with tables [1, D]; f32 inside, bf16 out."""
     wide = x.float()
     first, second = wide.chunk(2, -1)
     return (wide * cos.float() + torch.cat((-second, first), -1) * sin.float()).to(_BF16)
@@ -145,11 +145,12 @@ def project_qkv(gemv: Gemv) -> Kernel:
     def kernel(w: Tensors, a: Tensors) -> Tensors:
         hidden = rms_norm(a["x"], w["w_in"])
         width = w["q_norm"].shape[0]
-        cos, sin = w["cos"][a["position"]], w["sin"][a["position"]]
+        position = a["position"].view(1)
+        cos, sin = w["cos"].index_select(0, position), w["sin"].index_select(0, position)
         q = rotate(rms_norm(gemv(w, "q", hidden).view(-1, width), w["q_norm"]), cos, sin)
         k = rotate(rms_norm(gemv(w, "k", hidden).view(-1, width), w["k_norm"]), cos, sin)
         v = rms_norm(gemv(w, "v", hidden).view(-1, width), None)
-        slot = (a["position"] % a["k_cache"].shape[0]).view(1)
+        slot = position % a["k_cache"].shape[0]
         a["k_cache"].index_copy_(0, slot, k.unsqueeze(0))
         a["v_cache"].index_copy_(0, slot, v.unsqueeze(0))
         return {"q": q, "k_cache": a["k_cache"], "v_cache": a["v_cache"]}
