@@ -115,7 +115,7 @@ class RuleDerived(KnowledgeEvent):
     """
 
     TOPIC: ClassVar[str] = "knowledge.rule-derived"
-    BLOBS: ClassVar[tuple[str, ...]] = ("failing", "passing")
+    BLOBS: ClassVar[tuple[str, ...]] = ("failing", "passing", "original")
     rule: str
     kind: RuleKind
     explanation: str
@@ -123,6 +123,8 @@ class RuleDerived(KnowledgeEvent):
     level: int
     failing: str
     passing: str
+    original: str
+    """The source that it was reduced from (a blob): asked again where the witness fails for another reason by now."""
     kernel: str
     """Name of the kernel whose contract the witnesses keep to."""
     diagnostic: str

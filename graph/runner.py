@@ -152,6 +152,21 @@ def drive(wb: Workbench, observer: Observer, *, until: Callable[[RunView], bool]
     observer(wb.view, None, "")
 
 
+def confirm_bests(wb: Workbench, observer: Observer) -> None:
+    """Take a run up until every best stands under the toolchain that is installed; leave it stopped as it was found."""
+    before: StopReason = wb.view.stopped.reason if wb.view.stopped is not None else "interrupted"
+    resume(wb, wb.view.minutes, "submit")
+    drive(wb, observer, until=settled)
+    stop(wb, before)
+
+
+def settled(view: RunView) -> bool:
+    """Whether nothing but new proposals is left to do: every kernel is prepared, and no design waits."""
+    trees = [tree for tree in view.trees.values() if tree.refused is None]
+    waiting = any(tree.unsettled or tree.retry or tree.unlearned or tree.noise is None for tree in trees)
+    return view.observations >= view.starts and not waiting and view.in_flight is None
+
+
 def submit_design(wb: Workbench, kernel: str, source: str, title: str, observer: Observer) -> dict[str, Any]:
     """Register a person's design and put it through every check and the comparison with the best.
 

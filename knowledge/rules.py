@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..events.knowledge import RuleDerived, RuleKind
+from ..events.knowledge import CheckOutcome, RuleDerived, RuleKind
 from ..hardware.concerns import Concern
 from ..hardware.outcome import Outcome
 from ..hardware.target import Target
@@ -36,6 +36,15 @@ class Failure:
     outcome: Outcome
     said: str
     parent: str
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """Sources of a rule: the reduced one that fails, the near one that passes, and the one that it was reduced from."""
+
+    failing: str
+    passing: str
+    original: str
 
 
 @dataclass(frozen=True)
@@ -145,36 +154,39 @@ _WORDS: dict[RuleKind, str] = {
 
 
 def check_rule(
-    target: Target, spec: KernelSpec, rule: RuleDerived, failing: str, passing: str, verify: Verify | None = None
+    target: Target, spec: KernelSpec, rule: RuleDerived, witnesses: Witnesses, verify: Verify | None = None
 ) -> Checked:
-    """Try both witnesses again. The rule holds while the failing one fails with the same kind of failure.
+    """Try the witnesses again. The rule holds while the failing one fails in the same way.
 
-    Raises TargetError when the machine is unfit.
+    A witness that was reduced may fail for another reason under another toolchain; then the source that it was reduced
+    from decides. Raises TargetError when the machine is unfit.
     """
     begun = time.perf_counter()
     concern = concern_of(rule.kind)
 
-    def seconds() -> float:
-        return time.perf_counter() - begun
+    def found(outcome: CheckOutcome, reason: str, log: str) -> Checked:
+        return Checked(outcome, reason, concern, time.perf_counter() - begun, log)
 
-    if rule.kind in BUILD_TIME:
-        built = target.build(spec, failing)
-        outcome, said = built.outcome, built.diagnostics
-    elif verify is not None:
-        outcome, said = verify(failing)
-    else:
-        return Checked("unable", "it takes a run to tell, and there is no device", concern, seconds())
+    def ask(source: str) -> tuple[Outcome, str]:
+        if rule.kind in BUILD_TIME:
+            built = target.build(spec, source)
+            return built.outcome, built.diagnostics
+        assert verify is not None
+        return verify(source)
+
+    if rule.kind not in BUILD_TIME and verify is None:
+        return found("unable", "it takes a run to tell, and there is no device", "")
+    outcome, said = ask(witnesses.failing)
     if outcome is Outcome.OK:
-        return Checked("failed", "its failing witness passes", concern, seconds(), said)
-    found = identify(Failure(failing, outcome, said, ""))
-    if found is None:
-        return Checked("unable", f"{outcome}: {first_line(said)}", concern, seconds(), said)
-    if found[0] != rule.kind:
-        return Checked(
-            "held", f"its failing witness fails in another way: {found[0]}: {found[1]}", concern, seconds(), said
-        )
-    other = target.build(spec, passing) if rule.kind in BUILD_TIME else None
-    note = "" if other is None or other.ok else "; its passing witness fails by now as well"
-    if found[2] != rule.fingerprint:
-        note += f"; the message is new: {found[1]}"
-    return Checked("held", f"its failing witness still fails{note}", concern, seconds(), said)
+        return found("failed", "its failing witness passes", said)
+    now = identify(Failure(witnesses.failing, outcome, said, ""))
+    if now is None:
+        return found("unable", f"{outcome}: {first_line(said)}", said)
+    if now[2] == rule.fingerprint:
+        passes = rule.kind not in BUILD_TIME or target.build(spec, witnesses.passing).ok
+        note = "" if passes else "; its passing witness fails by now as well"
+        return found("held", f"its failing witness still fails{note}", said)
+    outcome, original = ask(witnesses.original)
+    if outcome is Outcome.OK:
+        return found("failed", f"the source that showed it passes; its witness fails otherwise: {now[1]}", original)
+    return found("held", f"it still fails, with other words: {now[1]}", said)

@@ -18,7 +18,7 @@ from ...knowledge.checking import Checked, check_claim
 from ...knowledge.claims import Claim, claims_of
 from ...knowledge.documents import Section, digest_of, sections
 from ...knowledge.expectation import Expectation
-from ...knowledge.rules import Verify, check_rule
+from ...knowledge.rules import Verify, Witnesses, check_rule
 from ..step import Step
 from ..workbench import Workbench
 from .team import librarian_claims
@@ -145,8 +145,8 @@ def check_one(
     spec = specs.get(derived.kernel)
     if spec is None:
         return Checked("unable", f"the kernel {derived.kernel} is not at hand", "compile", 0.0)
-    failing, passing = blobs.text(derived.failing), blobs.text(derived.passing)
-    return check_rule(target, spec, derived, failing, passing, verifier(target, spec, seed))
+    witnesses = Witnesses(blobs.text(derived.failing), blobs.text(derived.passing), blobs.text(derived.original))
+    return check_rule(target, spec, derived, witnesses, verifier(target, spec, seed))
 
 
 def verifier(target: Target, spec: KernelSpec, seed: int) -> Verify | None:

@@ -149,6 +149,7 @@ def _rule(wb: Workbench, step: Step, tree: TreeView, design: DesignView) -> str:
         level=draft.level,
         failing=wb.log.blobs.put(draft.failing),
         passing=wb.log.blobs.put(draft.passing),
+        original=wb.log.blobs.put(source),
         kernel=step.kernel,
         diagnostic=draft.diagnostic,
         fingerprint=draft.fingerprint,

@@ -30,6 +30,8 @@ def observe(wb: Workbench, _step: Step) -> str:
     note_documents(wb.context, wb.knowledge, wb.known, wb.log.blobs, own_documents(wb.target))
     if changed:
         enter(wb, wb.context, now, changed)
+    # The outcome of this step belongs to what was found, so that a replay as of the toolchain before ends ahead of it.
+    wb.context = replace(wb.context, toolchain=now.fingerprint)
     return "changed" if changed else "ok"
 
 

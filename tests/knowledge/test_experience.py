@@ -40,6 +40,7 @@ def rule(audits: tuple[bool, ...] = (), level: int = 0) -> RuleItem:
         level=level,
         failing="f",
         passing="p",
+        original="f",
         kernel="k",
         diagnostic="d",
         fingerprint="f",
