@@ -71,10 +71,10 @@ class CpuBench:
         self._machine, self._compiler, self._helpers, self._jail = machine, compiler, helpers, jail
         self.spec = spec
         self._stack = contextlib.ExitStack()
-        weights_seed, pool_seed, place_seed = np.random.SeedSequence(seed).spawn(3)
+        weights_seed, pool_seed, place_seed, relations_seed = np.random.SeedSequence(seed).spawn(4)
         copies = self._settings.max_copies or copies_needed(spec, machine)
         with self._stack, shared(device):
-            weights = lay_weights(spec, copies, weights_seed)
+            weights = lay_weights(spec, copies, weights_seed, relations_seed)
             self._stack.callback(weights.region.close)
             self._pool = draw_pool(spec, weights, pool_size(spec, copies, self._settings.pool), pool_seed)
             self.loader = Loader(jail, helpers.worker.read_bytes(), spec, weights, threads)
@@ -84,7 +84,7 @@ class CpuBench:
             for buffers in self._arms:
                 self._stack.callback(buffers.close)
                 self._restore(buffers)
-            checking = Buffers(spec, *verify_slots(spec, copies, place_seed))
+            checking = Buffers(spec, *verify_slots(spec, copies, place_seed, len(weights.changes)))
             self._stack.callback(checking.close)
             self._verifier = Verifier(self.loader, self._conductor, checking, self._settings.call_seconds)
             self._stack = self._stack.pop_all()

@@ -11,8 +11,19 @@ import numpy as np
 
 from ...kernels.oracle import BatchReference, Prediction
 from ...kernels.spec import Array, Inputs, KernelSpec
-from .layout import CANARY, Place, Placement, Region, Slot, is_own, place_slot, place_weights
+from .layout import (
+    CANARY,
+    WEIGHT_ALIGNMENT,
+    Place,
+    Placement,
+    Region,
+    Slot,
+    is_own,
+    place_slot,
+    place_weights,
+)
 from .machine import Machine
+from .relations import Change, weight_changes
 
 ROTATION_FACTOR = 2.0
 """Weights rotate through copies that together exceed the last-level cache by this factor."""
@@ -26,6 +37,9 @@ BATCH = 48
 """Calls whose predictions are computed together."""
 POISONS = (0xFF, 0x7F)
 """Bytes that outputs are filled with before a call: NaN in every floating-point format here (0x7f7f.. is a huge number)."""
+
+VERIFY_SLOTS = 6
+"""Slots of a verification that use the copies which rotate; slots for changed weights come after them."""
 
 _PLACEMENTS: tuple[Placement, ...] = ("end", "start", "odd")
 
@@ -42,33 +56,51 @@ def copies_needed(spec: KernelSpec, machine: Machine) -> int:
 
 @dataclass
 class Weights:
-    """All copies of the weights in one sealed memory file, and what predicts calls that use them."""
+    """All copies of the weights in one sealed memory file, and what predicts calls that use them.
+
+    ``places`` are the copies that rotate, and after them one for each of ``changes``: weights as a metamorphic relation
+    changes them. ``drawn`` is copy 0.
+    """
 
     region: Region
     places: list[dict[str, Place]]
     reference: BatchReference
+    drawn: Inputs
+    changes: tuple[Change, ...] = ()
 
     @property
     def copies(self) -> int:
-        """How many copies there are."""
-        return len(self.places)
+        """How many copies rotate."""
+        return len(self.places) - len(self.changes)
 
 
-def lay_weights(spec: KernelSpec, copies: int, seed: np.random.SeedSequence) -> Weights:
-    """Draw weights and lay ``copies`` of them into sealed memory."""
+def lay_weights(
+    spec: KernelSpec, copies: int, seed: np.random.SeedSequence, relations_seed: np.random.SeedSequence | None = None
+) -> Weights:
+    """Draw weights and lay ``copies`` of them into sealed memory.
+
+    With ``relations_seed``, which draws inputs, the weights of the spec's metamorphic relations are laid as well.
+    """
     drawn = spec.draw_weights(np.random.default_rng(seed))
+    changes: list[Change] = []
+    if relations_seed is not None and spec.relations:
+        sample = spec.draw_activations(np.random.default_rng(relations_seed), spec.families[0])
+        changes = weight_changes(spec, {**drawn, **sample})
     region = Region("weights", huge=True)
     places = place_weights(region, spec, copies)
+    for change in changes:
+        own = {name: region.place(spec.argument(name).bytes, WEIGHT_ALIGNMENT, "end", False) for name in change.weights}
+        places.append({**places[0], **own})
     region.map()
     done: set[int] = set()
     for copy, where in enumerate(places):
-        varied = spec.vary(drawn, copy)
+        varied = spec.vary(drawn, copy) if copy < copies else changes[copy - copies].weights
         for name, place in where.items():
             if place.offset not in done:
                 done.add(place.offset)
                 region.view(place)[:] = raw(varied[name])
     region.seal()
-    return Weights(region, places, BatchReference(spec, drawn))
+    return Weights(region, places, BatchReference(spec, drawn), drawn, tuple(change.laid() for change in changes))
 
 
 def raw(values: Array) -> Array:
@@ -158,14 +190,18 @@ def reading_slots(spec: KernelSpec, copies: int, calls: int) -> tuple[Region, li
     return region, [place_slot(region, spec, number % copies, "end") for number in range(count)]
 
 
-def verify_slots(spec: KernelSpec, copies: int, seed: np.random.SeedSequence) -> tuple[Region, list[Slot]]:
-    """Six slots: each placement twice, with changing copies and random odd addresses."""
+def verify_slots(
+    spec: KernelSpec, copies: int, seed: np.random.SeedSequence, changed: int = 0
+) -> tuple[Region, list[Slot]]:
+    """Six slots, each placement twice, with changing copies (the first has copy 0) and random odd addresses; after them
+    one for each of ``changed`` sets of weights that lie behind the copies."""
     rng = np.random.default_rng(seed)
     region = Region("arguments", huge=True)
     slots = []
     for number, placement in enumerate((*_PLACEMENTS, *_PLACEMENTS)):
         shift = 1 + 2 * int(rng.integers(0, 15))
         slots.append(place_slot(region, spec, (number + number // 3) % copies, placement, shift))
+    slots += [place_slot(region, spec, copies + number, "end") for number in range(changed)]
     return region, slots
 
 

@@ -114,7 +114,7 @@ def empty_source(spec: KernelSpec) -> str:
 
 
 @dataclass
-class _Stand:
+class Stand:
     """Everything that a probe is run on."""
 
     target: CpuTarget
@@ -202,6 +202,8 @@ def _levels(target: CpuTarget) -> Iterator[tuple[str, int]]:
 
 def measure_probes(target: CpuTarget) -> list[Probe]:
     """Read every probe. Takes some seconds and holds the device. Raises TargetError when one cannot be run."""
+    from .probes_units import prefetch_probe, unit_probes  # they use the stand that is defined here
+
     machine, threads = target.machine, target.threads
     footprint = max(MEMORY_FACTOR * machine.llc_bytes, STREAMED_PER_CALL_BYTES)
     footprint = footprint // (64 * threads * 4096) * (64 * threads * 4096) or footprint
@@ -216,11 +218,12 @@ def measure_probes(target: CpuTarget) -> list[Probe]:
         buffers = Buffers(spec, *reading_slots(spec, 1, 1))
         stack.callback(buffers.close)
         content = np.ascontiguousarray(spec.draw_weights(np.random.default_rng(np.random.SeedSequence(0)))["w"])
-        stand = _Stand(target, spec, loader, conductor, buffers, content.view(np.uint64))
+        stand = Stand(target, spec, loader, conductor, buffers, content.view(np.uint64))
         counts = sorted({1, threads})
         memory = ((4, 0), (4, 1024), (2, 4096))
         probes = [stand.stream(f"memory.{n}", n, footprint // n // 64 * 64, memory) for n in counts]
         probes += [stand.stream(f"{name}.{threads}", threads, span, ((4, 0),)) for name, span in _levels(target)]
+        probes += [*unit_probes(stand), prefetch_probe(stand, threads, footprint // threads // 64 * 64)]
         region, _ = stand.seconds(region_source(spec, threads))
         empty, _ = stand.seconds(empty_source(spec))
     regions = [value / REGIONS_PER_CALL for value in region]

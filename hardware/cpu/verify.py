@@ -1,9 +1,10 @@
-"""Is a design right? Fresh inputs of every family, several placements, and the same bits when asked again."""
+"""Is a design right? Fresh inputs of every family, several placements, the same bits when asked again, the relations
+that the kernel's spec declares, and many calls without a look."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,9 @@ from ..outcome import Outcome
 from ..target import Build, CheckReport
 from .faults import ending, load_outcome
 from .loading import Loader
-from .placed import POISONS, Buffers, outputs_only, raw
+from .placed import POISONS, VERIFY_SLOTS, Buffers, outputs_only, raw
 from .protocol import Status
+from .relations import first_broken
 from .workers import Conductor, LoadError, Worker
 
 SEEDS = 2
@@ -69,9 +71,17 @@ def check_call(
     return Verdict(Outcome(found.kind), text, found.worst_ratio)
 
 
+class _StoppedError(Exception):
+    """A call of a relation did not come to a good end."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
 @dataclass
 class Verifier:
-    """Runs the checks on six slots of its own."""
+    """Runs the checks on slots of its own."""
 
     loader: Loader
     conductor: Conductor
@@ -88,7 +98,7 @@ class Verifier:
         for turn in range(SEEDS):
             for index, family in enumerate(spec.families):
                 drawn = {n: v for n, v in spec.draw_activations(rng, family).items() if n not in unset}
-                cases.append((family, (index + turn) % len(self.buffers.slots), drawn))
+                cases.append((family, (index + turn) % VERIFY_SLOTS, drawn))
         calls = [(self.buffers.slots[slot].copy, inputs) for _, slot, inputs in cases]
         predictions = self.loader.weights.reference.predict(calls)
         drawn_seconds = time.perf_counter() - start
@@ -134,12 +144,43 @@ class Verifier:
                 elif any(bits[n].tobytes() != first[n] for n in bits):
                     reason = f"family {family}: two calls with the same inputs gave other bits"
                     return CheckReport(Outcome.NOT_REPEATABLE, reason, 0.0, {"worst_ratio": worst})
+        verdict, held = self._relations(worker, number, cases[0][2])
+        if verdict.outcome is not Outcome.OK:
+            return CheckReport(verdict.outcome, verdict.reason, 0.0, {"worst_ratio": worst})
         verdict, calls = self._soak(worker, number, cases[0], predictions[0])
         if verdict.outcome is not Outcome.OK:
             where = f"after {calls} more calls: "
             return CheckReport(verdict.outcome, where + verdict.reason, 0.0, {"worst_ratio": verdict.worst_ratio})
-        details = {"worst_ratio": worst, "calls": 2 * len(cases) + calls + 1}
+        details = {"worst_ratio": worst, "calls": 2 * len(cases) + held + calls + 1}
         return CheckReport(Outcome.OK, "right on every family", 0.0, details)
+
+    def _relations(self, worker: Worker, number: int, inputs: dict[str, Array]) -> tuple[Verdict, int]:
+        """One input for each metamorphic relation of the spec; the verdict and how many calls there were."""
+        spec, weights = self.loader.spec, self.loader.weights
+        calls = 0
+
+        def at(slot: int) -> Callable[[Inputs], Inputs]:
+            def run(given: Inputs) -> Inputs:
+                nonlocal calls
+                calls += 1
+                self.buffers.write(slot, given)
+                verdict = self._call(worker, number, slot)
+                if verdict is not None:
+                    raise _StoppedError(verdict)
+                return {name: values.copy() for name, values in self.buffers.outputs(slot).items()}
+
+            return run
+
+        changed = [at(VERIFY_SLOTS + index) for index in range(len(weights.changes))]
+        try:
+            broken = first_broken(spec, at(0), {**weights.drawn, **inputs}, weights.changes, changed)
+        except _StoppedError as stopped:
+            return Verdict(stopped.verdict.outcome, f"in a relation's call: {stopped.verdict.reason}"), calls
+        if broken is None:
+            return Verdict(Outcome.OK, ""), calls
+        where = f"{broken.argument}[{', '.join(map(str, broken.index))}]"
+        reason = f"relation {broken.relation!r}: {where} is {broken.got:.6g}, and should be {broken.predicted:.6g}"
+        return Verdict(Outcome.WRONG_VALUE, reason), calls
 
     def _soak(
         self, worker: Worker, number: int, case: tuple[str, int, dict[str, Array]], prediction: Prediction
