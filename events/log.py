@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 from uuid import UUID
 
 from eventsourcing.application import Application
-from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper, Notification
+from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper, Notification, StoredEvent
 from eventsourcing.sqlite import SQLiteFactory
 from eventsourcing.utils import Environment, EnvType
 
@@ -42,7 +42,7 @@ class Recorded:
 class EventLog(Application[UUID]):
     """One store of events and blobs.
 
-    ``save`` is atomic and durable: when it returns, all that it was given survives the death of the process; when it
+    ``record`` is atomic and durable: when it returns, all that it was given survives the death of the process; when it
     raises, nothing of it was recorded. Listeners are called after each save with what was recorded. ``where`` names the
     store for people, without credentials.
     """
@@ -92,16 +92,18 @@ class EventLog(Application[UUID]):
         pending = {aggregate.id: list(aggregate.collect_events()) for aggregate in aggregates}
         for attempt in range(OVERTAKEN_TRIES):
             made = sorted((e for events in pending.values() for e in events), key=lambda event: event.made)
+            # Not through the library's save: it asks of every event whether it is an aggregate.
+            stored = [StoredEvent(e.originator_id, e.originator_version, e.TOPIC, e.stored) for e in made]
             try:
                 with explained(self.where):
-                    recordings = self.save(*made, blobs=self.blobs.staged)
+                    positions = self.store.insert_events(stored, blobs=self.blobs.staged)
             except ConflictError:
                 if attempt + 1 == OVERTAKEN_TRIES or not self._rebase(aggregates, pending):
                     raise
             else:
                 break
         self.blobs.recorded()
-        saved = [Recorded(r.notification.id, r.domain_event) for r in recordings]  # type: ignore[arg-type]  # our own events
+        saved = [Recorded(position, event) for position, event in zip(positions, made, strict=True)]
         for listener in list(self._listeners):
             listener(saved)
         return saved

@@ -15,7 +15,6 @@ from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
-    SQLiteCursor,
     SQLiteDatastore,
 )
 
@@ -53,9 +52,6 @@ class SQLiteStore(SQLiteApplicationRecorder):
         datastore.pool = _Pool(db_name=pool.db_name, lock_timeout=LOCK_TIMEOUT_SECONDS)
         pool.close()
         super().__init__(datastore)
-        self.insert_events_statement = (
-            "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?,?,?,?)"
-        )
         if not read_only:
             self.create_table()
 
@@ -63,11 +59,13 @@ class SQLiteStore(SQLiteApplicationRecorder):
         """The schema of the store."""
         statements = [
             "CREATE TABLE IF NOT EXISTS stored_events ("
-            "notification_id INTEGER PRIMARY KEY AUTOINCREMENT, originator_id TEXT NOT NULL, "
+            "notification_id INTEGER PRIMARY KEY, originator_id TEXT NOT NULL, "
             "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
             "UNIQUE (originator_id, originator_version))",
             f"CREATE INDEX IF NOT EXISTS stored_events_listing ON stored_events (notification_id) WHERE {_LISTING}",
             "CREATE TABLE IF NOT EXISTS blobs (digest TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
+            "CREATE TABLE IF NOT EXISTS log_end (position INTEGER NOT NULL)",
+            "INSERT INTO log_end SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM log_end)",
             _CREATE_SNAPSHOTS,
         ]
         for table in ("stored_events", "blobs"):
@@ -78,16 +76,24 @@ class SQLiteStore(SQLiteApplicationRecorder):
                 )
         return statements
 
-    def _insert_events(
-        self,
-        c: SQLiteCursor,
-        stored_events: Sequence[StoredEvent],
-        **kwargs: Any,
-    ) -> Sequence[int] | None:
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
+        """Record events and blobs in one transaction; see :meth:`Store.insert_events`."""
         blobs: Mapping[str, bytes] = kwargs.get("blobs") or {}
-        for digest, content in blobs.items():
-            c.execute("INSERT OR IGNORE INTO blobs VALUES (?,?)", (digest, content))
-        return super()._insert_events(c, stored_events)
+        with self.datastore.transaction(commit=True) as c:
+            # A write comes first: a transaction that begins by reading may not be let in to write afterwards.
+            c.execute("UPDATE log_end SET position = position + ?", (len(stored_events),))
+            c.execute("SELECT position FROM log_end")
+            first = int(c.fetchone()[0]) - len(stored_events) + 1
+            if blobs:
+                c.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", list(blobs.items()))
+            c.executemany(
+                "INSERT INTO stored_events VALUES (?,?,?,?,?)",
+                [
+                    (position, _hex(each.originator_id), each.originator_version, each.topic, each.state)
+                    for position, each in enumerate(stored_events, first)
+                ],
+            )
+        return range(first, first + len(stored_events))
 
     def stream(
         self, originators: Sequence[UUID] | None, after: int = 0, until: int | None = None
@@ -153,8 +159,8 @@ class SQLiteStore(SQLiteApplicationRecorder):
         return self._number("SELECT MAX(notification_id) FROM stored_events")
 
     def positions_given(self) -> int:
-        """The last position that was ever given: SQLite remembers it for AUTOINCREMENT."""
-        return self._number("SELECT MAX(seq) FROM sqlite_sequence WHERE name='stored_events'")
+        """The last position that was ever given."""
+        return self._number("SELECT MAX(position) FROM log_end")
 
     def read_snapshot(self, name: str) -> bytes | None:
         """A cached snapshot, or None; an older store has no table of them."""
@@ -202,6 +208,10 @@ _CREATE_SNAPSHOTS = "CREATE TABLE IF NOT EXISTS snapshots (name TEXT PRIMARY KEY
 def _bytes(value: bytes | str) -> bytes:
     """A column of bytes; SQLite keeps what it is given, and a careless edit may have given text."""
     return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _hex(originator: UUID | str) -> str:
+    return originator.hex if isinstance(originator, UUID) else originator
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -30,7 +30,7 @@ class Store(Protocol):
     the save is kept. Stored rows are never changed. Snapshots are a cache beside them and may vanish at any time.
     """
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], *, blobs: dict[str, bytes]) -> Sequence[int] | None:
+    def insert_events(self, stored_events: Sequence[StoredEvent], *, blobs: dict[str, bytes]) -> Sequence[int]:
         """Record events and the blobs (stored form, by digest) that they name in one transaction; their positions."""
 
     def select_events(

@@ -123,7 +123,7 @@ def test_a_cut_that_covers_its_tracks_is_told_by_the_digest_of_the_log(finished:
     before = check(finished)
     with tampered(finished) as db:
         db.execute("DELETE FROM stored_events WHERE notification_id>?", (before.events - 1,))
-        db.execute("UPDATE sqlite_sequence SET seq=? WHERE name='stored_events'", (before.events - 1,))
+        db.execute("UPDATE log_end SET position=?", (before.events - 1,))
     after = check(finished)
     assert after.ok
     assert after.head != before.head
