@@ -91,7 +91,8 @@ class Row:
     name: str
     evaluations: int
     device_seconds: float
-    wall_seconds: float
+    wall_seconds: float | None
+    """None where a run searched other kernels too."""
     claimed: float
     again: float
     """Seconds of a call, the median of the fresh readings."""
@@ -133,7 +134,7 @@ def result_table(rows: list[Row]) -> str:
                 row.name,
                 f"{row.evaluations}",
                 f"{row.device_seconds:.1f}",
-                f"{row.wall_seconds:.0f}",
+                f"{row.wall_seconds:.0f}" if row.wall_seconds is not None else "",
                 f"{row.claimed * 1e3:.3f}",
                 f"{row.again * 1e3:.3f}",
                 f"{row.again / row.claimed - 1:+.1%}",
@@ -274,7 +275,7 @@ def compared(
         f"Kernelwright {found.design}",
         found.designs,
         found.device_seconds,
-        took,
+        None if options.store else took,
         found.seconds,
         float(np.median(ours_again)) if ours_again else found.seconds,
         None,
