@@ -34,7 +34,7 @@ class ConfigError(Exception):
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class CpuSettings(_Section):
@@ -47,7 +47,7 @@ class CpuSettings(_Section):
 class Targets(_Section):
     """Settings of the targets, by name."""
 
-    cpu: CpuSettings = CpuSettings()
+    cpu: CpuSettings = Field(default_factory=CpuSettings)
 
 
 class Budgets(_Section):
@@ -57,7 +57,7 @@ class Budgets(_Section):
     tokens: Positive | None = None
     money: Amount | None = None
     device_seconds: Amount | None = None
-    roles: RoleLimits = RoleLimits()
+    roles: RoleLimits = Field(default_factory=RoleLimits)
 
     @property
     def limits(self) -> Limits:
@@ -73,10 +73,10 @@ class Config(_Section):
     kernel_files: tuple[str, ...] = ()
     store: str = DEFAULT_STORE
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    budgets: Budgets = Budgets()
-    targets: Targets = Targets()
-    models: dict[str, ModelSettings] = {}
-    roles: Roles = Roles()
+    budgets: Budgets = Field(default_factory=Budgets)
+    targets: Targets = Field(default_factory=Targets)
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    roles: Roles = Field(default_factory=Roles)
     policy: dict[str, Any] = {}
     replay_answers: str | None = None
     """A recorded run of the same store whose models' answers are used, with no network."""

@@ -33,7 +33,8 @@ Names = Annotated[tuple[str, ...], Field(strict=False)]
 class Section(BaseModel):
     """Base of the sections: unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Validators are built when a section is first used: commands that need no models start faster.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Price(Section):
@@ -122,12 +123,12 @@ class RoleSettings(Section):
 class Roles(Section):
     """The six roles; one without models is left to the playbook, or unfilled."""
 
-    librarian: RoleSettings = RoleSettings()
-    prober: RoleSettings = RoleSettings()
-    architect: RoleSettings = RoleSettings()
-    engineer: RoleSettings = RoleSettings()
-    reviewer: RoleSettings = RoleSettings()
-    analyst: RoleSettings = RoleSettings()
+    librarian: RoleSettings = Field(default_factory=RoleSettings)
+    prober: RoleSettings = Field(default_factory=RoleSettings)
+    architect: RoleSettings = Field(default_factory=RoleSettings)
+    engineer: RoleSettings = Field(default_factory=RoleSettings)
+    reviewer: RoleSettings = Field(default_factory=RoleSettings)
+    analyst: RoleSettings = Field(default_factory=RoleSettings)
 
     def of(self, role: Role) -> RoleSettings:
         """The settings of a role."""
@@ -147,12 +148,12 @@ class Limits(Section):
 class RoleLimits(Section):
     """Limits of single roles."""
 
-    librarian: Limits = Limits()
-    prober: Limits = Limits()
-    architect: Limits = Limits()
-    engineer: Limits = Limits()
-    reviewer: Limits = Limits()
-    analyst: Limits = Limits()
+    librarian: Limits = Field(default_factory=Limits)
+    prober: Limits = Field(default_factory=Limits)
+    architect: Limits = Field(default_factory=Limits)
+    engineer: Limits = Field(default_factory=Limits)
+    reviewer: Limits = Field(default_factory=Limits)
+    analyst: Limits = Field(default_factory=Limits)
 
     def of(self, role: Role) -> Limits:
         """The limits of a role."""
