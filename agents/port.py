@@ -55,6 +55,8 @@ class ProposeTask(Frozen):
     probes: dict[str, float]
     tried: tuple[Tried, ...] = Field(exclude=True)
     best_source: str = Field(exclude=True)
+    closed: tuple[tuple[str, str | int], ...] = Field(default=(), exclude=True)
+    """Moves (lever, value) that decided comparisons have closed, while their assumptions hold."""
 
 
 class Proposal(Frozen):

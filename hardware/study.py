@@ -5,7 +5,7 @@ Each is a method of its own that a target may have; a target without them is sti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -65,7 +65,7 @@ class Estimate:
 class Estimates(Protocol):
     """A target that can predict without running."""
 
-    def estimate(self, spec: KernelSpec, build: Build, probes: dict[str, float]) -> Estimate | None:
+    def estimate(self, spec: KernelSpec, build: Build, probes: Mapping[str, float]) -> Estimate | None:
         """The prediction for a build that succeeded, None where there is nothing to predict from.
 
         ``probes`` are the valid readings of the chip by name, in the units of the probes.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..events.blobs import Blobs
 from ..events.knowledge import ProbeMeasured
 from ..events.views.items import ClaimItem, ProbeItem, RuleItem
 from ..events.views.knowledge import KnowledgeView
@@ -245,27 +243,3 @@ def _outcome(best: Best) -> str:
     if best.before == best.after:
         return "confirmed"
     return "fell back" if best.after is not None else "waiting"
-
-
-def brief(known: KnowledgeView, toolchain: str, blobs: Blobs, limit: int = 40) -> str:
-    """What may be relied on under a toolchain, as text for a specialist: valid claims, rules and lessons only."""
-    lines: list[str] = []
-    sections: Mapping[str, list[str]] = {
-        "Checked claims of the documentation": [
-            c.made.sentence for c in known.claims.values() if c.standing(toolchain, known.toolchains).status == "valid"
-        ],
-        "What the toolchain refuses": [
-            f"{r.derived.explanation}. Fails:\n{blobs.text(r.derived.failing).strip()}"
-            for r in known.rules.values()
-            if r.standing(toolchain, known.toolchains).status == "valid"
-        ],
-        "What changes did": [
-            f"{x.drawn.kernel}: {change_in_words(x.drawn.before, x.drawn.after)} {x.drawn.effect} ({x.drawn.ratio:.3f}x)"
-            for x in known.lessons.values()
-            if x.standing(toolchain, known.toolchains).status == "valid"
-        ],
-    }
-    for title, entries in sections.items():
-        if entries:
-            lines += [f"{title}:", *(f"- {entry}" for entry in entries[-limit:]), ""]
-    return "\n".join(lines)

@@ -90,7 +90,8 @@ def _info(block: nodes.literal_block) -> str:
 
     ``:class:`` holds words only, so attributes are written in ``:name:``, as in ``:name: yields="2 * x"``.
     """
-    classes: list[str] = [name for name in block.get("classes", []) if name != "code"]
+    given: list[str] = block.get("classes", [])
+    classes = [name for name in given if name != "code"]
     names: list[str] = block.get("names", [])
     return " ".join([*classes, *names])
 

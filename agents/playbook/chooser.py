@@ -36,6 +36,8 @@ class Situation:
     floor_ratio: float | None = None
     probes: Mapping[str, float] = field(default_factory=dict)
     elsewhere: Sequence[Tried] = ()
+    closed: frozenset[tuple[str, Value]] = frozenset()
+    """Moves (lever, value) that are not worth a trial as things stand."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class _Chooser:
 
     def _whole(self, *, first_only: bool, why: str) -> Proposal | None:
         for whole in whole_designs(self.s.kernel, self.s.isa):
-            if (whole.first or not first_only) and key(whole.design) not in self.seen:
+            closed = ("decode", whole.design["decode"]) in self.s.closed
+            if (whole.first or not first_only) and not closed and key(whole.design) not in self.seen:
                 rationale = f"{_sentence(whole.says)} {_sentence(why)}{self._floor()}"
                 return self._proposal("whole", self.s.best, whole.design, whole.title, rationale)
         return None
@@ -147,7 +150,7 @@ class _Chooser:
         candidates = [
             (self._promise(change.moves), self._coin(change.moves), change)
             for change in small_changes(self.s.kernel, self.s.isa, base.levers)
-            if key(change.design) not in self.seen
+            if key(change.design) not in self.seen and not self.s.closed.intersection(change.moves.items())
         ]
         if not candidates:
             return None

@@ -33,6 +33,7 @@ class Playbook:
             seed=task.seed,
             floor_ratio=ratio,
             probes=task.probes,
+            closed=frozenset(task.closed),
         )
         answer = choose(situation)
         if isinstance(answer, Exhausted):

@@ -12,6 +12,7 @@ from ...events.base import canonical
 from ...events.tree import SearchExhausted
 from ...events.views.tree import DECIDING, DesignView, TreeView
 from ...hardware.outcome import Outcome
+from ...knowledge.lessons import bottleneck, closed_moves, whole_of
 from ..step import Step
 from ..workbench import Workbench
 from .learn import review_by_rules
@@ -62,6 +63,8 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
     tree: TreeView = wb.view.trees[kernel]
     spec = wb.specs[kernel]
     best = tree.best or ""
+    toolchain = wb.view.toolchain.fingerprint if wb.view.toolchain is not None else ""
+    closed = closed_moves(wb.known, toolchain, kernel, whole_of(tree, best), bottleneck(tree))
     return ProposeTask(
         kernel=spec.name,
         target=wb.target.name,
@@ -77,6 +80,7 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
         probes={name: probe.value for name, probe in wb.known.probes.items()},
         tried=tuple(tried(design) for design in tree.designs.values()),
         best_source=wb.source(kernel, best),
+        closed=tuple(sorted(closed, key=str)),
     )
 
 

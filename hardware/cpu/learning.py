@@ -6,14 +6,15 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
 from ...kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
-from ..study import Document, SnippetHost
+from ..study import Document, Estimate, SnippetHost
+from ..target import Build
 from .toolchain import Compiler, ask, find_compiler
 
 LENGTH = 64
@@ -100,6 +101,17 @@ class Learning:
     def complete(self, snippet: str) -> tuple[str, ...]:
         """Whole sources that a snippet may be meant as."""
         return complete(snippet)
+
+    @property
+    def threads(self) -> int:
+        """Threads that a design has; the target knows."""
+        raise NotImplementedError
+
+    def estimate(self, spec: KernelSpec, build: Build, probes: Mapping[str, float]) -> Estimate | None:
+        """A static prediction from the instructions of a build; see the protocol."""
+        from .estimate import estimate
+
+        return estimate(spec, build, probes, self.threads)
 
     def toolchain_stamp(self) -> str:
         """Size, time and place of every file of the compiler, and the search path that it was found by."""
