@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Vectors are passed among static functions only, so how a call would pass them does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 typedef union {
     __m512 ps;
     __m512i si;
@@ -72,7 +75,7 @@ PS(emu_dpbf16_ps, 16,
    r.f32[i] += of_bf16(A.u16[2 * i]) * of_bf16(B.u16[2 * i]), __m512 c, __m512i a, __m512i b)
 PS(emu_shuffle_ps, 16,
    r.f32[i] = (i & 2 ? BF : AF).f32[i / 4 * 4 + (how >> 2 * (i & 3) & 3)], __m512 a, __m512 b, int how)
-PS(emu_i32gather_ps, 16, r.f32[i] = ((const float *)from)[A.i32[i]], __m512i a, const void *from, int scale)
+PS(emu_i32gather_ps, 16, r.f32[i] = ((const float *)from)[A.i32[i] * scale / 4], __m512i a, const void *from, int scale)
 
 static inline lanes emu_load(const void *p) { lanes r; memcpy(&r, p, sizeof r); return r; }
 static inline __m512i emu_broadcast(__m128i v) { lanes r; FOR(4) memcpy(r.u8 + 16 * i, &v, 16); return r.si; }

@@ -122,6 +122,7 @@ def test_after_a_run_of_misses_the_runner_up_gets_a_turn() -> None:
         if proposal.parent != "w0":
             break
         tried.append(Tried(f"x{extra}", "w0", proposal.levers, "ok", "rejected", -0.9))
+    assert isinstance(proposal, Proposal)
     assert proposal.parent == "w1"
 
 

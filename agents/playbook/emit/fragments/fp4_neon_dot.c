@@ -17,8 +17,8 @@ static inline int lane_of_block(int block) { return block; }
 /* Element i of a unit as staged: 16 low nibbles of first dwords, 16 high ones, then those of second dwords. */
 static inline int staged_from(int i)
 {
-    const int second_dword = i / 32, high_nibble = i % 32 / 16, byte = i % 16;
-    return 16 * (byte / 4) + 8 * second_dword + 2 * (byte % 4) + high_nibble;
+    const int second_dword = i % 64 / 32, high_nibble = i % 32 / 16, byte = i % 16;
+    return i / 64 * 64 + 16 * (byte / 4) + 8 * second_dword + 2 * (byte % 4) + high_nibble;
 }
 
 $scales

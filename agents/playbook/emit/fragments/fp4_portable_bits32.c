@@ -14,8 +14,8 @@ struct staged {
 
 static inline int staged_from(int i) { return 8 * (i % 8) + i / 8; }
 
-static inline vec multiply(const uint8_t *restrict w, const uint8_t *restrict s, const struct staged *restrict staged,
-                           int c, vec sum)
+static inline __attribute__((always_inline)) vec
+multiply(const uint8_t *restrict w, const uint8_t *restrict s, const struct staged *restrict staged, int c, vec sum)
 {
     words codes;
     memcpy(&codes, w, sizeof codes);

@@ -13,8 +13,8 @@ $table};
 
 static inline int staged_from(int i) { return i; }
 
-static inline vec multiply(const uint8_t *restrict w, const uint8_t *restrict s, const struct staged *restrict staged,
-                           int c, vec sum)
+static inline __attribute__((always_inline)) vec
+multiply(const uint8_t *restrict w, const uint8_t *restrict s, const struct staged *restrict staged, int c, vec sum)
 {
     for (int b = 0; b < 4; b++) {
         const float *const x = staged->x + c + 16 * b;

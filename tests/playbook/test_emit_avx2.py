@@ -1,0 +1,16 @@
+"""The AVX2 dialect: every whole design compiles without a warning and is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernelwright.agents.playbook import space
+from kernelwright.agents.playbook.emit import emit
+from support.written_c import AVX2, HERE, NEEDS_AVX2, name, right, wholes
+
+
+@pytest.mark.parametrize(("kernel", "whole"), wholes(AVX2), ids=name)
+@NEEDS_AVX2
+def test_wholes_are_right(kernel: str, whole: space.Whole, tmp_path: Path) -> None:
+    right(HERE, kernel, emit(kernel, AVX2, whole.design), tmp_path)

@@ -1,0 +1,21 @@
+"""Points drawn from all over the AVX2 space compile without a warning and are right."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from kernelwright.agents.playbook import space
+from kernelwright.agents.playbook.emit import emit
+from kernelwright.agents.playbook.levers import KERNELS, levers
+from support.written_c import AVX2, HERE, NEEDS_AVX2, right
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("seed", range(3))
+@NEEDS_AVX2
+def test_drawn_points_are_right(kernel: str, seed: int, tmp_path: Path) -> None:
+    rng = random.Random(20 + seed)
+    drawn = {lever.name: rng.choice(lever.values) for lever in levers(kernel, AVX2)}
+    right(HERE, kernel, emit(kernel, AVX2, space.canonical(drawn)), tmp_path)
