@@ -7,7 +7,7 @@ import sys
 import typer
 
 from .. import __version__
-from . import inspect_commands, knowledge_commands, log_commands, model_commands, run_commands
+from . import inspect_commands, knowledge_commands, log_commands, model_commands, run_commands, trust_commands
 from .logs import LEVELS, configure
 from .output import fail, nearest
 
@@ -47,6 +47,7 @@ inspect_commands.register(app)
 model_commands.register(app)
 log_commands.register(app)
 knowledge_commands.register(app)
+trust_commands.register(app)
 
 
 def main() -> None:
