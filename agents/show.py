@@ -40,7 +40,7 @@ def task_for(desk: Desk, role: str, kernel: str, design: str | None, roles: Role
 def shown(desk: Desk, role: Role | str, kernel: str, design: str | None, roles: Roles) -> dict[str, Any]:
     """The prompt's digest and version, the system message and the user message; raises ShowError."""
     task = task_for(desk, role, kernel, design, roles)
-    prompt = load_prompt(role)  # type: ignore[arg-type]  # task_for has refused what is no role
+    prompt = load_prompt(role)  # task_for has refused what is no role
     return {
         "role": role,
         "kernel": kernel,

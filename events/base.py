@@ -105,9 +105,13 @@ class Event(BaseModel):
     @property
     def stored(self) -> bytes:
         """The exact bytes that are recorded."""
-        if not self._stored:
-            self._stored = sealed(self)
-        return self._stored
+        # Asked for several times an event: straight from where pydantic keeps private attributes, not by its lookup.
+        private = self.__pydantic_private__
+        assert private is not None, "there are private attributes"
+        if not private["_stored"]:
+            private["_stored"] = sealed(self)
+        found: bytes = private["_stored"]
+        return found
 
     @property
     def seal(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from eventsourcing.application import Application
@@ -64,7 +64,7 @@ class EventLog(Application[UUID]):
         """The library would read os.environ here; what is recorded must not depend on it."""
         return Environment(name, {"SQLITE_DBNAME": ":memory:", **(env or {})})
 
-    def construct_factory(self, env: Environment) -> InfrastructureFactory:
+    def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
         """The library's factory; only its event store is used, over our own recorder and mapper."""
         return SQLiteFactory(env)
 
@@ -91,7 +91,9 @@ class EventLog(Application[UUID]):
         """
         pending = {aggregate.id: list(aggregate.collect_events()) for aggregate in aggregates}
         for attempt in range(OVERTAKEN_TRIES):
-            made = sorted((e for events in pending.values() for e in events), key=lambda event: event.made)
+            made = [event for events in pending.values() for event in events]
+            if len(pending) > 1:
+                made.sort(key=lambda event: event.made)
             # Not through the library's save: it asks of every event whether it is an aggregate.
             stored = [StoredEvent(e.originator_id, e.originator_version, e.TOPIC, e.stored) for e in made]
             try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import inf, log, sqrt
 
+from ..acceptance.alarm import anchors_due
 from ..acceptance.policy import Policy
 from ..events.views.decisions import decision
 from ..events.views.knowledge import KnowledgeView
@@ -52,13 +53,17 @@ def route(view: RunView, policy: Policy, known: KnowledgeView | None = None) -> 
     for tree in trees:
         if tree.working is not None:
             return _advance(tree, tree.designs[tree.working], policy)
+    for tree in trees:
+        step = _anchor(view, tree, policy, ended=False)
+        if step is not None:
+            return step
     if searching(view):
         candidates = [tree for tree in trees if not tree.exhausted]
         tree = max(candidates, key=promise)
         # A round may register no design or several: counting both tells each from the one before.
         return Step("propose", tree.kernel, turn=len(tree.designs) + view.finished("propose", tree.kernel))
     for tree in trees:
-        step = _close(view, tree)
+        step = _close(view, tree, policy)
         if step is not None:
             return step
     return Step("finish", turn=view.starts)
@@ -147,8 +152,17 @@ def _advance(tree: TreeView, design: DesignView, policy: Policy) -> Step:
     return Step("judge", kernel, name, epoch=epoch)
 
 
-def _close(view: RunView, tree: TreeView) -> Step | None:
-    """What a kernel gets at the end: its floor again, what was accepted on unseen seeds, its best against the baseline."""
+def _anchor(view: RunView, tree: TreeView, policy: Policy, *, ended: bool) -> Step | None:
+    """A comparison of the best with where it came from: the baseline, and the best of some acceptances ago."""
+    for acceptances in anchors_due(policy, len(tree.lineage), ended=ended):
+        earlier = tree.lineage[acceptances - 1].design if acceptances else ""
+        if not tree.anchored(earlier or tree.baseline or ""):
+            return Step("anchor", tree.kernel, tree.best or "", turn=view.finished("anchor", tree.kernel), item=earlier)
+    return None
+
+
+def _close(view: RunView, tree: TreeView, policy: Policy) -> Step | None:
+    """What a kernel gets at the end: its floor again, what was accepted on unseen seeds, its best against its anchors."""
     kernel, best = tree.kernel, tree.best or ""
     for accepted in tree.lineage:
         design = tree.designs[accepted.design]
@@ -156,6 +170,4 @@ def _close(view: RunView, tree: TreeView) -> Step | None:
             return Step("recheck", kernel, design.id, epoch=len(design.epochs))
     if tree.floor_with_best != best:
         return Step("floor", kernel, turn=tree.floors)
-    if best != tree.baseline and (tree.anchor is None or tree.anchor.best != best):
-        return Step("anchor", kernel, best, turn=view.finished("anchor", kernel))
-    return None
+    return _anchor(view, tree, policy, ended=True)

@@ -39,7 +39,8 @@ STEP_NAMES: tuple[str, ...] = get_args(StepName)
 class Step:
     """One step. ``turn`` tells repeated steps on the same subject apart; it is counted from the log.
 
-    ``item`` is an item of the knowledge base or a document. ``epoch`` counts how often the design was reopened.
+    ``item`` is an item of the knowledge base or a document; for an anchor it is the earlier best that the best is
+    compared with, and empty for the baseline. ``epoch`` counts how often the design was reopened.
     """
 
     name: StepName

@@ -43,7 +43,7 @@ def variant(source: str, number: int) -> str:
     return f'{source}\n__attribute__((used)) static const char which_one[16] = "variant {number:06d}";\n'
 
 
-@dataclass(frozen=True)
+@dataclass
 class Same:
     """Proposes the same design again and again, each with another constant."""
 

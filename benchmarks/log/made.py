@@ -31,7 +31,9 @@ class Maker:
         self.run.start(Context(), run="r", kernels=(KERNEL,), minutes=1e6, config={}, version="0", **start)
         self.run.observe(Context(), "f" * 16, {"compiler": "1"}, ())
         self._step("probe")
-        self._step("admit", lambda c: self.tree.start(c, run="r", kernel=KERNEL, spec="s", dimensions={}, streamed_bytes=8))
+        self._step(
+            "admit", lambda c: self.tree.start(c, run="r", kernel=KERNEL, spec="s", dimensions={}, streamed_bytes=8)
+        )
         self._step("baseline", lambda c: self._propose(c, None))
         self._check("build", "build")
         self._check("verify", "oracle")
@@ -69,12 +71,16 @@ class Maker:
             effect(Context(cause=started.ref, step=name, attempt=1, toolchain="f" * 16))
         self.run.finish_step(Context(cause=started.ref), step.key, "ok", {"rest": 0.001, "device": 0.25})
 
+    def _screen(self, context: Context) -> None:
+        self._read(context, "screen", 3)
+        self._said(context, "screen")
+
     def _candidate(self) -> None:
         self._step("propose", lambda c: self._propose(c, self.tree.best))
         self._check("review", "review")
         self._check("build", "build")
         self._check("verify", "oracle")
-        self._step("screen", lambda c: (self._read(c, "screen", 3), self._said(c, "screen")))
+        self._step("screen", self._screen)
         self._step("compare", lambda c: self._read(c, "decide", 5))
         accepted = self.designs % 50 == 0
         self._step("judge", lambda c: self._judge(c, "accepted" if accepted else "rejected"))

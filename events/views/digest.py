@@ -39,6 +39,8 @@ def _tree(tree: TreeView) -> dict[str, Any]:
         "noise": _said(tree.noise),
         "calibration": [_said(each) for each in tree.calibration],
         "anchor": _said(tree.anchor),
+        # Logs without one keep the digest that they had before there were any.
+        **({} if tree.champion is None else {"champion": _said(tree.champion)}),
         "anchor_readings": [_said(each) for each in tree.anchor_readings],
         "exhausted": tree.exhausted,
         "designs": [_design(design) for design in tree.designs.values()],

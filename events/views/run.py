@@ -58,6 +58,8 @@ class RunView:
     """How often each step has finished, by name and kernel."""
     probed: list[str] = field(default_factory=list)
     """Fingerprints of the toolchains under which this run has measured the chip."""
+    last_finish: float = 0.0
+    """When the latest step of this process ended (seconds of the Unix clock), 0 before the first."""
     elapsed_seconds: float = 0.0
     """Time in which some process worked at the run, up to the latest event."""
     _tree_of: dict[UUID, TreeView] = field(default_factory=dict)
@@ -87,7 +89,7 @@ class RunView:
         match event:
             case RunStarted():
                 self.started, self.minutes, self.starts = event, event.minutes, 1
-                self.observed = False
+                self.observed, self.last_finish = False, 0.0
                 self.started_at = event.at.isoformat(timespec="seconds")
                 self.active_since = event.at.timestamp()
                 self.trees = {kernel: TreeView(kernel=kernel) for kernel in event.kernels}
@@ -101,7 +103,7 @@ class RunView:
                 self._adopt(event.run)
             case RunResumed():
                 self.stopped, self.minutes, self.starts = None, event.minutes, self.starts + 1
-                self.observed = False
+                self.observed, self.last_finish = False, 0.0
                 self.core.pop("stopped", None)
                 self.active_before, self.active_since = self.elapsed_seconds, event.at.timestamp()
             case RunStopped():
@@ -152,8 +154,12 @@ class RunView:
             self.probed.append(self.toolchain.fingerprint)
         if event.name == "learn":
             self.trees[subject["kernel"]].unlearned.pop(subject["design"], None)
-        if subject.get("design"):
-            self.overhead_seconds += sum(s for part, s in event.seconds.items() if part not in OVERHEAD_EXCLUDES)
+        # From the end of the step before: saving, routing and the state machine count as well.
+        now = event.at.timestamp()
+        spent = now - (self.last_finish or self.active_since)
+        self.last_finish = now
+        if subject.get("design") or event.name == "propose":
+            self.overhead_seconds += max(0.0, spent - sum(event.seconds.get(part, 0.0) for part in OVERHEAD_EXCLUDES))
 
     def finished(self, step: str, kernel: str = "") -> int:
         """How often a step has finished for a kernel."""

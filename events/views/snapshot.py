@@ -32,6 +32,7 @@ _RUN_NUMBERS = (
     "observed",
     "finished_steps",
     "elapsed_seconds",
+    "last_finish",
     "active_since",
     "active_before",
     "probed",
@@ -60,7 +61,7 @@ _TREE_NUMBERS = (
     "stopped",
     "unlearned",
 )
-_TREE_EVENTS = ("started", "floor", "noise", "anchor")
+_TREE_EVENTS = ("started", "floor", "noise", "anchor", "champion")
 
 SCHEMA = [VIEW_SCHEMA, __version__, *_RUN_NUMBERS, *_RUN_EVENTS, *_TREE_NUMBERS, *_TREE_EVENTS]
 """What has to agree for a stored view to be read: naming the fields covers a field that is added or renamed."""

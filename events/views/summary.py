@@ -52,7 +52,7 @@ def kernel_summary(tree: TreeView) -> dict[str, Any]:
         "speedup_high": high,
         "floor_ratio": best_seconds / floor if best_seconds and floor else None,
         "best_design": tree.best,
-        "alarm": tree.anchor.reason if tree.anchor is not None and tree.anchor.alarm else None,
+        "alarm": next((each.reason for each in (tree.anchor, tree.champion) if each is not None and each.alarm), None),
         "refused": tree.refused,
         "designs": dict(tree.counts),
     }

@@ -49,6 +49,9 @@ class TreeView:
     """How many calibrations in a row the device was refused."""
     calibration: list[PairsRead] = field(default_factory=list)
     anchor: AnchorCompared | None = None
+    """The latest direct comparison of a best with the baseline."""
+    champion: AnchorCompared | None = None
+    """The latest comparison of a best with the best of some acceptances before."""
     anchor_readings: list[PairsRead] = field(default_factory=list)
     exhausted: bool = False
     fruitless: int = 0
@@ -114,8 +117,9 @@ class TreeView:
                 self.core["noise"] = position
                 self.refused_calibrations = self.refused_calibrations + 1 if event.refused else 0
             case AnchorCompared():
-                self.anchor = event
-                self.core["anchor"] = position
+                field_name = "anchor" if event.anchor == self.baseline else "champion"
+                setattr(self, field_name, event)
+                self.core[field_name] = position
             case SearchExhausted():
                 self.exhausted = True
             case _:
@@ -181,9 +185,9 @@ class TreeView:
         self.standing = list(event.standing)
         touched = set(event.affected)
         if touched & {"chip", "runtime", "code"}:
-            self.noise = self.anchor = None
-            self.core.pop("noise", None)
-            self.core.pop("anchor", None)
+            self.noise = self.anchor = self.champion = None
+            for each in ("noise", "anchor", "champion"):
+                self.core.pop(each, None)
             self.refused_calibrations = 0
             self.seconds_of = {}
         if "chip" in touched:
@@ -235,6 +239,11 @@ class TreeView:
         if self.floor is None or self.best_seconds is None:
             return None
         return self.best_seconds / self.floor.seconds
+
+    def anchored(self, anchor: str) -> bool:
+        """Whether the best that stands was compared with ``anchor`` (the baseline or an earlier best) directly."""
+        latest = (self.anchor, self.champion)
+        return any(each is not None and (each.best, each.anchor) == (self.best, anchor) for each in latest)
 
     @property
     def counts(self) -> Mapping[str, Any]:

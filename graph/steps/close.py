@@ -1,4 +1,4 @@
-"""The end of a run: what was accepted is checked once more, and the best is compared with where it all began."""
+"""Looking back: what was accepted is checked once more, and the best is compared with where it came from."""
 
 from __future__ import annotations
 
@@ -35,24 +35,28 @@ def recheck(wb: Workbench, step: Step) -> str:
 
 
 def anchor(wb: Workbench, step: Step) -> str:
-    """Compare the best with the baseline directly, and the measured gain with the product of the claims."""
+    """Compare the best with its anchor directly, and the measured gain with the product of the claims since then.
+
+    The anchor is the earlier best that the step names, or the baseline.
+    """
     view = wb.view.trees[step.kernel]
-    best, baseline = view.best or "", view.baseline or ""
-    taken = read_pairs(wb, step, "anchor", baseline, best, wb.policy.anchor_pairs, step.turn)
+    best, earlier = view.best or "", step.item or view.baseline or ""
+    taken = read_pairs(wb, step, "anchor", earlier, best, wb.policy.anchor_pairs, step.turn)
     if taken.outcome is not Outcome.OK:
         return taken.outcome
     differences = [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
     measured = hodges_lehmann(differences, wb.policy.anchor_confidence)
+    since = [each.design for each in view.lineage].index(earlier) + 1 if step.item else 0
     claims = [
         Gain(each.gain, each.gain_low, each.gain_high, wb.policy.confirm_pairs, each.confidence)
-        for each in view.lineage
+        for each in view.lineage[since:]
     ]
     finding = check_anchor(claims, measured)
     wb.trees[step.kernel].note(
         wb.context,
         AnchorCompared,
         best=best,
-        anchor=baseline,
+        anchor=earlier,
         ratio=measured.ratio,
         ratio_low=measured.low,
         ratio_high=measured.high,

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...acceptance.sequential import decide, log_ratio
 from ...events.tree import PairsRead, Purpose
 from ...events.views.decisions import claimed, decision, screened
 from ...events.views.tree import DECIDING, TreeView
@@ -19,6 +20,8 @@ from .estimate import drops
 LONGEST_READING_SECONDS = 0.05
 """A reading of many calls of a slow design would only cost device time: long readings are quiet by themselves."""
 MOST_CALLS = 16
+LOOKS_PER_STEP = 2
+"""How often the test looks within one step, before what was read is saved."""
 UNLIMITED_JUMP = 1e9
 PAIRS_PER_LOOK = 5
 """Pairs taken in one step. The test looks after each of them; fewer would spend the time on handing over."""
@@ -49,7 +52,9 @@ def read_pairs(
     calls = calls or min(
         noise.calls if noise is not None else 1, most_calls(wb.view.trees[step.kernel], best, candidate)
     )
-    key = SessionKey(step.kernel, best, candidate, purpose if purpose in ("confirm", "anchor", "calibrate") else "decide")
+    key = SessionKey(
+        step.kernel, best, candidate, purpose if purpose in ("confirm", "anchor", "calibrate") else "decide"
+    )
     coins = np.random.default_rng(wb.secret("orders", purpose, step.kernel, best, candidate, turn))
     orders: list[Literal["BC", "CB"]] = ["BC" if coin else "CB" for coin in coins.integers(0, 2, pairs)]
     session = wb.session(key)
@@ -137,12 +142,21 @@ def screen(wb: Workbench, step: Step) -> str:
 
 
 def compare(wb: Workbench, step: Step) -> str:
-    """Take the next pairs of a comparison."""
+    """Take the next pairs of a comparison: a few, and as many again when they have not decided it."""
     view = wb.view.trees[step.kernel]
-    best = view.best or ""
-    had = len(view.designs[step.design].differences(DECIDING, best))
-    pairs = max(1, min(PAIRS_PER_LOOK, wb.policy.pair_cap - had))
-    return read_pairs(wb, step, "decide", best, step.design, pairs, step.turn).outcome
+    best, design = view.best or "", view.designs[step.design]
+    differences, scales = design.differences(DECIDING, best), design.scales(DECIDING, best)
+    scale = view.noise.scale if view.noise is not None else 0.0
+    for look in range(LOOKS_PER_STEP):
+        pairs = max(1, min(PAIRS_PER_LOOK, wb.policy.pair_cap - len(differences)))
+        taken = read_pairs(wb, step, "decide", best, step.design, pairs, step.turn + look)
+        if taken.outcome is not Outcome.OK:
+            return taken.outcome
+        differences += [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
+        scales += [scale] * len(taken.pairs)
+        if decide(wb.policy, scales, differences).verdict != "continue":
+            break
+    return Outcome.OK
 
 
 def judge(wb: Workbench, step: Step) -> str:
@@ -192,4 +206,3 @@ def accept(wb: Workbench, step: Step) -> str:
         evidence=tuple(reading.ref for reading in design.evidence(("confirm",), best)),
     )
     return "ok"
-

@@ -34,7 +34,7 @@ def test_tokens_end_the_run_cleanly_and_a_larger_budget_takes_it_on(tmp_path: Pa
             assert 2 <= first <= 4
             (warned,) = played.of(BudgetWarned)
             assert (warned.scope, warned.resource) == ("run", "tokens")
-            assert 0.8 <= warned.used / warned.limit
+            assert warned.used / warned.limit >= 0.8
             assert len(stage.notices) == 1
             limits = spend_summary(played.answers, played.view)["limits"]
             assert limits == [{"scope": "run", "resource": "tokens", "used": 4000.0 * first, "limit": 16000.0}]

@@ -17,7 +17,7 @@ from kernelwright.events.run import Run, StepFinished
 from kernelwright.events.tree import PairsRead
 
 MAPPER = EventMapper()
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+TEXT = st.text(max_size=30)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 
 

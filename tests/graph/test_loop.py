@@ -117,7 +117,11 @@ def test_stopped_and_resumed_anywhere_it_takes_no_reading_twice(log: EventLog) -
     reads = sum(
         len(reading.orders)
         for tree in load_run(log, "r").trees.values()
-        for reading in [*tree.calibration, *tree.anchor_readings, *(r for d in tree.designs.values() for r in d.readings)]
+        for reading in [
+            *tree.calibration,
+            *tree.anchor_readings,
+            *(r for d in tree.designs.values() for r in d.readings),
+        ]
     )
     assert sum(count for _best, _candidate, count in target.reads) == reads
 
@@ -185,9 +189,7 @@ def test_a_lost_device_is_an_error_not_a_reading(log: EventLog, monkeypatch: pyt
     from kernelwright.hardware.target import Pairs
     from support.simulated import SimulatedSession
 
-    monkeypatch.setattr(
-        SimulatedSession, "read", lambda *_: Pairs((), Outcome.NO_DEVICE, "unplugged", 0.0, "nobody")
-    )
+    monkeypatch.setattr(SimulatedSession, "read", lambda *_: Pairs((), Outcome.NO_DEVICE, "unplugged", 0.0, "nobody"))
     begin(log)
     with bench(log, SimulatedTarget()) as wb, pytest.raises(TargetError, match="unplugged"):
         drive(wb, quietly)

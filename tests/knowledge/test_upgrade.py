@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kernelwright.acceptance.policy import Policy
@@ -65,7 +66,7 @@ def lineage(view: RunView) -> list[str]:
 
 def statuses(log: EventLog, toolchain: str) -> dict[str, str]:
     known = load_knowledge(log, "simulated")
-    items = [*known.rules.values(), *known.probes_by_name.values()]
+    items: list[Any] = [*known.rules.values(), *known.probes_by_name.values()]
     return {item.id: item.standing(toolchain, known.toolchains).status for item in items}
 
 

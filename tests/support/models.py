@@ -49,7 +49,7 @@ def model(url: str, **more: Any) -> ModelSettings:
 def roles(**by_role: Mapping[str, Any]) -> Roles:
     """Roles with one model called ``toy`` for architect and engineer, no fallback, unless told otherwise."""
     own: dict[str, Any] = {"models": ("toy",), "fallback": "none", "menu_dropout": 0.0}
-    return Roles(**{"engineer": own, "architect": own, **{k: {**own, **v} for k, v in by_role.items()}})
+    return Roles.model_validate({"engineer": own, "architect": own, **{k: {**own, **v} for k, v in by_role.items()}})
 
 
 @dataclass

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from kernelwright.agents.port import NothingLeft, Proposal, ProposeTask
 from kernelwright.hardware.outcome import Outcome
-from kernelwright.hardware.target import Build, CheckReport, Pair, Pairs, Probe, Toolchain
+from kernelwright.hardware.target import Bench, Build, CheckReport, Pair, Pairs, Probe, Toolchain
 from kernelwright.kernels.spec import Argument, KernelSpec, Tolerance
 
 NOISE = 0.02
@@ -103,7 +103,7 @@ class SimulatedTarget:
         return [Probe("stream", "how fast?", 30.0, "GB/s", 0.5, 3, {"threads": "2"})]
 
     @contextmanager
-    def open(self, spec: KernelSpec, seed: int) -> Iterator[SimulatedBench]:
+    def open(self, spec: KernelSpec, seed: int) -> Iterator[Bench]:
         """A bench."""
         yield SimulatedBench(self)
 
