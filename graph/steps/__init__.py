@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..step import STEP_NAMES, Step
 from ..workbench import Workbench
-from . import calibrate, checks, close, compare, knowledge, learn, prepare, propose, upgrade
+from . import calibrate, checks, close, compare, floor, knowledge, learn, prepare, propose, upgrade
 
 Effect = Callable[[Workbench, Step], str]
 """Does a step on the workbench and returns its outcome in a word; raises TargetError when the machine is unfit."""
@@ -20,7 +20,7 @@ EFFECTS: Mapping[str, Effect] = {
     "learn": learn.learn,
     "admit": prepare.admit_kernel,
     "baseline": prepare.register_baseline,
-    "floor": prepare.floor,
+    "floor": floor.floor,
     "calibrate": calibrate.calibrate_noise,
     "propose": propose.propose,
     "review": propose.review,

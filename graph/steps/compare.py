@@ -16,6 +16,7 @@ from ...hardware.target import Pairs, TargetError
 from ..step import Step
 from ..workbench import SessionKey, Workbench
 from .estimate import drops
+from .floor import measure_floor
 
 LONGEST_READING_SECONDS = 0.05
 """A reading of many calls of a slow design would only cost device time: long readings are quiet by themselves."""
@@ -127,7 +128,11 @@ def screen(wb: Workbench, step: Step) -> str:
     # A best of another toolchain has explained its jump there; any other design has to explain it here.
     known_jump = any(each.why == "confirm" for each in view.designs[step.design].reopened)
     policy = replace(wb.policy, suspect_jump=UNLIMITED_JUMP) if known_jump else wb.policy
-    found = screened(policy, recorded, view.floor.seconds if view.floor is not None else None)
+    floor = view.floor.seconds if view.floor is not None else None
+    found = screened(policy, recorded, floor)
+    if found.outcome == Outcome.SUSPECT and floor is not None and max(recorded.candidate_seconds) < floor:
+        # The machine may be less busy than when the floor was measured: a floor of now says whether it still is too fast.
+        found = screened(policy, recorded, measure_floor(wb, step.kernel))
     outcome, reason = Outcome(found.outcome), found.reason
     wb.trees[step.kernel].check(
         wb.context,

@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import replace
 
 from ...events.base import canonical
-from ...events.tree import FloorMeasured
 from ...hardware.concerns import depends_on
 from ...hardware.target import Toolchain
 from ...kernels.spec import KernelSpec
@@ -98,21 +97,5 @@ def register_baseline(wb: Workbench, step: Step) -> str:
         rationale="what a competent person writes before tuning",
         levers={},
         source=wb.target.baseline(wb.specs[step.kernel]),
-    )
-    return "ok"
-
-
-def floor(wb: Workbench, step: Step) -> str:
-    """Measure how long it takes just to move the kernel's weights."""
-    bench = wb.bench(step.kernel)
-    with wb.timed("device"):
-        measured = bench.floor_seconds()
-    wb.trees[step.kernel].note(
-        wb.context,
-        FloorMeasured,
-        seconds=measured.value,
-        spread_seconds=measured.spread,
-        repeats=measured.repeats,
-        conditions=dict(measured.conditions),
     )
     return "ok"

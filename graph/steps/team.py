@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...agents.desk import Desk
 from ...agents.port import ProposeTask
 from ...agents.roles import ClaimDraft
-from ...agents.team import Round, Team
+from ...agents.round import Round
+from ...agents.team import Team
 from ...events.tree import SearchExhausted
 from ...knowledge.claims import Claim
 from ...knowledge.documents import Section
