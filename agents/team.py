@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from ..events.answers import Answers, DesignAttributed, RoundOpened
 from ..events.views.answers import AnswersView
-from ..events.views.run import RunView
 from ..events.views.spend import spend
-from .bandit import Arm, choose
 from .brief import analyst_task, architect_task, engineer_task, librarian_task, prober_task, reviewer_task
 from .desk import Desk, asks
 from .draft import Draft, Given, failed_to_repair, repeats_sample, seat, useless_rounds
@@ -31,35 +29,11 @@ from .roles import (
     NothingToPropose,
     ReviewerAnswer,
 )
+from .round import Asked, Round, answer_text, next_models
 from .settings import Role, TeamSettings
 
 USELESS_ROUNDS = 3
 """After so many rounds in a row without a usable answer, and with no playbook to stand in, a kernel's search ends."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One specialist's answer in a round, for the run's own record."""
-
-    role: Role
-    model: str
-    request: str
-    answer: str
-    outcome: str
-    seconds: float
-    tokens_in: int | None
-    tokens_out: int | None
-    cost: float | None
-
-
-@dataclass(frozen=True)
-class Round:
-    """What a round gave. ``budget`` means that a limit is reached and the run should stop."""
-
-    proposals: tuple[Proposal, ...]
-    outcome: Literal["ok", "nothing-left", "unusable", "budget"]
-    reason: str = ""
-    asked: tuple[Asked, ...] = ()
 
 
 class Team:
@@ -204,7 +178,7 @@ class Team:
         from .chat.ask import Asker, ask_role
 
         settings, ledger = self._settings.roles.of(role), self.ledger(desk)
-        models = self._chosen(role, answers, shown.view, len(tasks))
+        models = next_models(spend(answers, shown.view), role, self._models(role), len(tasks))
         online = self._settings.replay is None
         more = {} if self._sleep is None else {"sleep": self._sleep}
         asker = Asker(self._settings.models, ledger, online, self._environment, **more)  # type: ignore[arg-type]
@@ -227,22 +201,6 @@ class Team:
             return list(await asyncio.gather(*questions))
 
         return asyncio.run(all_of_them())
-
-    def _chosen(self, role: Role, answers: AnswersView, view: RunView, count: int) -> list[str]:
-        """A model for each of ``count`` samples; those of one round count as asked for the next choice."""
-        table, names = spend(answers, view), self._models(role)
-        extra = dict.fromkeys(names, 0)
-        chosen = []
-        for _ in range(count):
-            arms = []
-            for name in names:
-                row = table.get((role, name))
-                calls, gain, tokens = (row.calls, row.log_gain, row.charged_tokens) if row else (0, 0.0, 0)
-                arms.append(Arm(name, calls + extra[name], gain, tokens))
-            name = choose(arms)
-            extra[name] += 1
-            chosen.append(name)
-        return chosen
 
     def _collect(
         self, desk: Desk, shown: Desk, answers: AnswersView, role: Literal["architect", "engineer"], task: ProposeTask
@@ -298,8 +256,3 @@ class Team:
 
 def _anything(_answer: Frozen) -> None:
     """Every typed answer will do."""
-
-
-def answer_text(given: Given) -> str:
-    """An answer for the run's own record: the typed value, or why there is none."""
-    return given.answer.model_dump_json() if given.answer is not None else given.reason or given.outcome

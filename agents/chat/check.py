@@ -13,7 +13,7 @@ from autogen_core.models import CreateResult, UserMessage
 from ..failures import CallOutcome, Failure, classify
 from ..ledger import keys
 from ..settings import ModelSettings
-from .client import judge
+from .judged import judge
 from .observed import AnswerTooLargeError
 from .providers import Connection, ModelUnavailableError, connect
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import CancellationToken
 from autogen_core.models import (
     ChatCompletionClient,
     CreateResult,
@@ -26,6 +25,7 @@ from ...events.base import Context, canonical
 from ..failures import ANSWERED, RETRIED, CallFailedError, CallOutcome, Failure, backoff, classify
 from ..ledger import Ledger
 from ..settings import ModelSettings, Role
+from .judged import decode, encode, judge
 from .observed import AnswerTooLargeError, Reported
 from .providers import Connection
 
@@ -33,8 +33,6 @@ Sleep = Callable[[float], Awaitable[None]]
 BYTES_PER_TOKEN = 3
 """A request is taken to have a token for each so many bytes, which is more than any common tokenizer gives. Nothing is
 downloaded to count them."""
-CUT = frozenset({"length", "max_tokens"})
-DECLINED = frozenset({"content_filter", "refusal"})
 
 
 @dataclass(frozen=True)
@@ -280,39 +278,3 @@ class RecordedClient(ChatCompletionClient):
     def model_info(self) -> ModelInfo:
         """What the model can do."""
         return self._info
-
-
-def judge(result: CreateResult, reported: Reported, *, streamed: bool) -> Failure | None:
-    """What is wrong with an answer that came without an error, if anything is."""
-    reason = reported.finish_reason
-    if reported.refusal or reason in DECLINED:
-        return Failure(CallOutcome.REFUSED, reported.refusal or f"the provider stopped it ({reason})")
-    if streamed and reason is None:
-        return Failure(CallOutcome.DROPPED, "the stream ended before the answer did")
-    if reason in CUT:
-        return Failure(CallOutcome.CUT_OFF, f"the answer reached its limit of tokens ({reason})")
-    if not result.content or (isinstance(result.content, str) and not result.content.strip()):
-        return Failure(CallOutcome.EMPTY, "the answer holds no text and no tool call")
-    return None
-
-
-def encode(result: CreateResult) -> str:
-    """An answer as canonical JSON, for its blob."""
-    content: object = result.content
-    if not isinstance(result.content, str):
-        content = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in result.content]
-    return canonical({"content": content, "thought": result.thought, "finish_reason": result.finish_reason})
-
-
-def decode(text: str) -> CreateResult:
-    """The answer in a blob."""
-    value = json.loads(text)
-    content: str | list[FunctionCall]
-    content = value["content"] if isinstance(value["content"], str) else [FunctionCall(**c) for c in value["content"]]
-    return CreateResult(
-        finish_reason=value["finish_reason"],
-        content=content,
-        usage=RequestUsage(0, 0),
-        cached=True,
-        thought=value["thought"],
-    )
