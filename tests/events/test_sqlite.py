@@ -140,3 +140,11 @@ def test_a_full_disk_ends_in_words_and_loses_nothing_acknowledged(finished: Path
     log.close()
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def test_runs_are_listed_by_an_index_that_holds_nothing_else(finished: Path) -> None:
+    with sqlite3.connect(finished) as db:
+        condition = sqlite_module._LISTING
+        query = f"SELECT topic FROM stored_events WHERE {condition} AND notification_id>0 ORDER BY notification_id"
+        plan = " ".join(str(row) for row in db.execute(f"EXPLAIN QUERY PLAN {query}"))
+    assert "INDEX stored_events_listing" in plan
