@@ -54,13 +54,14 @@ def learn(
 
     paths = [*(docs or ()), *(more or ())]
     settings = _settings(config, target, as_json=as_json)
+    try:
+        documents = read_documents(paths)
+    except DocumentError as error:
+        fail(str(error), as_json=as_json)
     with open_log(store, as_json=as_json, create=True, read_only=False) as log:
         study = _study(log, settings, as_json=as_json)
         with explained(as_json=as_json), interruptible():
-            try:
-                documents = read_documents(paths) if paths else own_documents(study.target)
-            except DocumentError as error:
-                fail(str(error), as_json=as_json)
+            documents = documents or own_documents(study.target)
             if not documents:
                 fail(f"target {target} brings no documentation; give some with --docs", as_json=as_json)
             new = study.read(documents)

@@ -124,10 +124,18 @@ class Stand:
     buffers: Buffers
     content: np.ndarray[tuple[int], np.dtype[np.uint64]]
 
-    def seconds(self, source: str, calls: int = 1) -> tuple[list[float], tuple[int, int]]:
-        """Seconds of each reading, and what ``out`` holds after the last. Raises TargetError when it cannot be run."""
+    def compile(self, source: str) -> bytes:
+        """The artifact of a probe's source. Raises TargetError."""
+        return compile_trusted(self.target.compiler, self.spec, source)
+
+    def seconds(self, source: str | bytes, calls: int = 1) -> tuple[list[float], tuple[int, int]]:
+        """Seconds of each reading of a source (or of its artifact), and what ``out`` holds after the last.
+
+        Raises TargetError when it cannot be run.
+        """
         try:
-            worker = self.loader.load(compile_trusted(self.target.compiler, self.spec, source), self.buffers)
+            design = self.compile(source) if isinstance(source, str) else source
+            worker = self.loader.load(design, self.buffers)
         except LoadError as failure:
             raise TargetError(f"a probe could not be loaded: {failure}") from failure
         try:

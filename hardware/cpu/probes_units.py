@@ -15,7 +15,7 @@ import numpy as np
 from ..target import Probe
 from .contract import prototype
 from .disassembly import disassemble
-from .floor import compile_trusted, quartile_spread
+from .floor import quartile_spread
 from .probes import READINGS, stream_source
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ def unit_probes(stand: Stand) -> list[Probe]:
     signature = prototype(stand.spec)
     for unit in available(stand.target.compiler.macros):
         for kind, chains in (("throughput", CHAINS), ("latency", 1)):
-            source = unit_source(unit, signature, chains)
-            shown = _shown(stand, source, unit, chains)
-            seconds, _ = stand.seconds(source)
+            design = stand.compile(unit_source(unit, signature, chains))
+            shown = shown_in(design, unit, chains)
+            seconds, _ = stand.seconds(design)
             steps = ROUNDS * chains * unit.instructions
             if kind == "throughput":
                 values, measure = [steps / s / 1e9 for s in seconds], "1e9/s"
@@ -176,9 +176,9 @@ def prefetch_probe(stand: Stand, threads: int, span: int) -> Probe:
     return _probe("prefetch.benefit", question, ratios, "x", conditions)
 
 
-def _shown(stand: Stand, source: str, unit: Unit, chains: int) -> str:
+def shown_in(design: bytes, unit: Unit, chains: int) -> str:
     """Whether the loop holds the instructions that it is to hold: ``yes``, ``no``, ``unknown`` without a disassembler."""
-    code = disassemble(compile_trusted(stand.target.compiler, stand.spec, source))
+    code = disassemble(design)
     if not code:
         return "unknown"
     count = sum(instruction.mnemonic.startswith(unit.mnemonic) for instruction in code)
