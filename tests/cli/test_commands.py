@@ -39,7 +39,7 @@ def as_json(*arguments: object, cwd: Path) -> Any:
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A short run of a tiny kernel, and the folder that its log lies in."""
     folder = tmp_path_factory.mktemp("run")
-    return folder, as_json("run", "--kernel-file", KERNEL_FILE, "--minutes", 0.3, *LENIENT, cwd=folder)
+    return folder, as_json("run", "--kernel-file", KERNEL_FILE, "--minutes", 1.0, *LENIENT, cwd=folder)
 
 
 def test_a_run_ends_with_its_result(run: tuple[Path, dict[str, Any]]) -> None:
