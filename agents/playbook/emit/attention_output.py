@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..isa import Isa
+from ..levers import Design
 from .fragments import fragment
-from .gemv import Design, f8_matrix, vocabulary
+from .gemv import f8_matrix, vocabulary
 from .parallel import Staging, schedule
 
 
@@ -16,7 +17,7 @@ def emit(isa: Isa, design: Design) -> str:
             fragment("scalars"),
             fragment("rmsnorm"),
             vocabulary(isa),
-            f8_matrix(isa, design),
+            f8_matrix(isa, design, staging),
             staging.shared + "static float product[HIDDEN] __attribute__((aligned(64)));\n",
             fragment(
                 "attention_output",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..isa import Isa
+from ..levers import Design
 from .fragments import fragment
-from .gemv import Design, fp4_matrix, needs_ahead, vocabulary
+from .gemv import fp4_matrix, needs_ahead, vocabulary
 from .parallel import Staging, schedule
 
 
@@ -12,10 +13,11 @@ def _rows(count: int, with_ahead: bool, spread: bool) -> str:
     def ahead(rows: int) -> str:
         return f"{1 if spread else rows}, " if with_ahead else ""
 
-    single = fragment("fp4_rows_single", ahead=ahead(1)) if count > 1 else ""
-    words = "one at a time" if count == 1 else f"{count} at a time"
-    name = "fp4_rows_spread" if spread and count > 1 else "fp4_rows_adjacent"
-    return fragment(name, rows=count, count=words, ahead=ahead(count), single=single)
+    single = fragment("fp4_rows_single", ahead=ahead(1))
+    if count == 1:
+        return fragment("fp4_rows_one", single=single)
+    name = "fp4_rows_spread" if spread else "fp4_rows_adjacent"
+    return fragment(name, rows=count, count=f"{count} at a time", ahead=ahead(count), single=single)
 
 
 def _spread_loop(half: int) -> tuple[str, str]:
@@ -51,7 +53,7 @@ def emit(isa: Isa, design: Design) -> str:
             fragment("rmsnorm"),
             fragment(f"gelu_{design['gelu']}"),
             vocabulary(isa),
-            fp4_matrix(isa, design, frozenset({1, rows, down_rows})),
+            fp4_matrix(isa, design, staging, frozenset({1, rows, down_rows})),
             "\n".join(_rows(count, with_ahead, spread) for count in sorted(ranges)),
             fragment("normalize"),
             staging.shared,

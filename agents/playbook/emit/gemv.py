@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..isa import Isa
+from ..levers import Design
 from . import nvfp4
 from .fragments import fragment
+from .parallel import Staging
 from .tables import f8_values
-
-Design = Mapping[str, str | int]
 
 HINTS: Mapping[str, int] = {"l1": 3, "l2": 2, "once": 0}
 """Locality of ``__builtin_prefetch`` by the value of the lever ``hint``."""
@@ -22,6 +22,23 @@ def vocabulary(isa: Isa) -> str:
 
 def _count(rows: int) -> str:
     return "one row" if rows == 1 else f"{rows} rows that share each load of x"
+
+
+def _sums(design: Design, rows: int, turn: str) -> Mapping[str, str]:
+    """C that declares, picks and folds the running sums of each row; ``turn`` picks one by turns."""
+    each = int(design["accumulators"])
+    if each == 1:
+        clear = f"    vec sum[{rows}];\n    for (int r = 0; r < {rows}; r++)\n        sum[r] = vec_zero();\n"
+        return {"clear": clear, "slot": "sum[r]", "fold": "", "total": "sum[r]"}
+    return {
+        "clear": f"    vec sum[{rows}][{each}];\n"
+        f"    for (int r = 0; r < {rows}; r++)\n"
+        f"        for (int k = 0; k < {each}; k++)\n"
+        "            sum[r][k] = vec_zero();\n",
+        "slot": f"sum[r][{turn} % {each}]",
+        "fold": f"        for (int k = 1; k < {each}; k++)\n            sum[r][0] = vec_add(sum[r][0], sum[r][k]);\n",
+        "total": "sum[r][0]",
+    }
 
 
 def _unroll(design: Design) -> str:
@@ -57,20 +74,21 @@ def _scale_prefetch(design: Design, rows: int) -> str:
     )
 
 
-def f8_matrix(isa: Isa, design: Design) -> str:
+def f8_matrix(isa: Isa, design: Design, staging: Staging) -> str:
     """``stage`` and ``dot_range`` for f8e4m3 rows; ``design`` gives decode, rows, accumulators, unroll, prefetch, hint."""
     rows = int(design["rows"])
     spread = design["order"] == "spread"
     decode = str(design["decode"])
     tables = {"table": f8_values()} if decode == "table" else {}
-    parts = [fragment(f"f8_{isa.dialect}_{decode}", **tables), "enum { STEP = 64 };\n", fragment("f8_stage")]
+    stage = fragment("f8_stage", guard=staging.guard, share=staging.share)
+    parts = [fragment(f"f8_{isa.dialect}_{decode}", **tables), "enum { STEP = 64 };\n", stage]
     for count in sorted({rows, 1}, reverse=True):
         parts.append(
             fragment(
                 "f8_dot",
                 rows=count,
                 count=_count(count),
-                accumulators=int(design["accumulators"]),
+                **_sums(design, count, "k"),
                 unroll=_unroll(design),
                 prefetch=_prefetch(design, "row", "columns" if spread or count == 1 else f"{count} * columns"),
             )
@@ -88,16 +106,16 @@ def f8_matrix(isa: Isa, design: Design) -> str:
     return "\n".join(parts)
 
 
-def fp4_matrix(isa: Isa, design: Design, counts: frozenset[int]) -> str:
+def fp4_matrix(isa: Isa, design: Design, staging: Staging, counts: frozenset[int]) -> str:
     """``stage`` and ``dot_N`` for each N in ``counts`` rows of NVFP4 weights."""
-    parts = [nvfp4.decoding(isa, str(design["decode"]))]
+    parts = [nvfp4.decoding(isa, str(design["decode"]), staging)]
     for count in sorted(counts, reverse=True):
         parts.append(
             fragment(
                 "fp4_dot",
                 rows=count,
                 count=_count(count),
-                accumulators=int(design["accumulators"]),
+                **_sums(design, count, "unit / UNIT"),
                 unroll=_unroll(design),
                 ahead=AHEAD_PARAMETER if needs_ahead(design) else "",
                 scale_prefetch=_scale_prefetch(design, count),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..isa import Isa
 from .fragments import fragment
+from .parallel import Staging
 from .tables import f4_pairs
 
 _INT16 = {"per_block": "", "per_element": "            staged->q[c + i] = value;\n"}
@@ -55,7 +56,7 @@ _DECODINGS: Mapping[tuple[str, str], Decoding] = {
 _LOOKUP_SAYS = {"shuffle": "shuffle", "permute": "permutation"}
 
 
-def decoding(isa: Isa, decode: str) -> str:
+def decoding(isa: Isa, decode: str, staging: Staging) -> str:
     """C of ``struct staged``, ``stage`` and ``multiply`` for one decode. Raises KeyError for one the dialect lacks."""
     how = _DECODINGS[isa.dialect, decode]
     values = {"table": f4_pairs()} if decode == "table" else {}
@@ -70,6 +71,6 @@ def decoding(isa: Isa, decode: str) -> str:
         [
             f"enum {{ STEP = {how.step} }};\n",
             fragment(name, **values),
-            fragment(f"fp4_stage_{how.stage}", **how.staged),
+            fragment(f"fp4_stage_{how.stage}", **how.staged, guard=staging.guard, share=staging.share),
         ]
     )

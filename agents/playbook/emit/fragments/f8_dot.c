@@ -2,11 +2,7 @@
 static inline __attribute__((always_inline)) void
 dot_$rows(const uint8_t *restrict w, const float *restrict x, int columns, int apart, float *restrict out)
 {
-    vec sum[$rows][$accumulators];
-    for (int r = 0; r < $rows; r++)
-        for (int k = 0; k < $accumulators; k++)
-            sum[r][k] = vec_zero();
-    int c = 0;
+$clear    int c = 0;
 $unroll    for (; c + STEP <= columns; c += STEP) {
 #pragma GCC unroll 16
         for (int r = 0; r < $rows; r++) {
@@ -17,18 +13,15 @@ $prefetch#pragma GCC unroll 4
                 decode(row + unit, weight);
 #pragma GCC unroll 16
                 for (int k = 0; k < VECTORS; k++)
-                    sum[r][k % $accumulators] =
-                        vec_fma(vec_load(x + c + unit + k * LANES), weight[k], sum[r][k % $accumulators]);
+                    $slot = vec_fma(vec_load(x + c + unit + k * LANES), weight[k], $slot);
             }
         }
     }
 #pragma GCC unroll 16
     for (int r = 0; r < $rows; r++) {
-        for (int k = 1; k < $accumulators; k++)
-            sum[r][0] = vec_add(sum[r][0], sum[r][k]);
-        float tail = 0.0f;
+$fold        float tail = 0.0f;
         for (int t = c; t < columns; t++)
             tail += f8_to_f32(w[(size_t)r * apart * columns + t]) * x[t];
-        out[r * apart] = vec_sum(sum[r][0]) * UNSCALE + tail;
+        out[r * apart] = vec_sum($total) * UNSCALE + tail;
     }
 }

@@ -31,8 +31,9 @@ static inline int block_exponent(const float *x)
 /* x as integers below 2^(TOP + 1) and powers of two, whose product with the decoded scale undoes its 2^-120. */
 static void stage(const float *restrict x, struct staged *restrict staged, int columns)
 {
-    int c = 0;
-    for (; c + STEP <= columns; c += STEP) {
+${guard}    for (int t = 0; t < columns % STEP; t++)
+        staged->tail[t] = x[columns / STEP * STEP + t];
+${share}    for (int c = 0; c <= columns - STEP; c += STEP) {
         int16_t q[STEP];
         for (int b = 0; b < STEP / 16; b++) {
             const int exponent = block_exponent(x + c + 16 * b);
@@ -46,6 +47,4 @@ $per_block        }
             const int16_t value = q[staged_from(i)];
 $per_element        }
     }
-    for (int t = 0; t < columns % STEP; t++)
-        staged->tail[t] = x[c + t];
 }

@@ -1,9 +1,19 @@
-/* e^t for |t| <= 87: 2^n times a polynomial on |r| <= ln(2) / 2, without a call or a branch, so that loops vectorize.
- * ln(2) is split in two so that n * ln(2) is exact to f32; the coefficients are those of the Taylor series to r^7. */
-static inline float exponential(float t)
+/* t, but no further from zero than 87; by its bits, so that loops vectorize. */
+static inline float clamped(float t)
 {
-    t = t < -87.0f ? -87.0f : t;
-    t = t > 87.0f ? 87.0f : t;
+    uint32_t bits;
+    memcpy(&bits, &t, sizeof bits);
+    const uint32_t size = bits & 0x7fffffffu, bound = 0x42ae0000u;
+    bits = (bits & 0x80000000u) | (size < bound ? size : bound);
+    memcpy(&t, &bits, sizeof t);
+    return t;
+}
+
+/* e^t, t clamped: 2^n times a polynomial on |r| <= ln(2) / 2, without a call or a branch. ln(2) is split in two so that
+ * n * ln(2) is exact to f32; the coefficients are those of the Taylor series to r^7. */
+static inline float exponential(float exponent)
+{
+    const float t = clamped(exponent);
     const float shifted = t * 1.4426950408889634f + 12582912.0f;
     const float n = shifted - 12582912.0f;
     const float r = (t - n * 0.693359375f) - n * -2.12194440e-4f;
