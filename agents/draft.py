@@ -12,6 +12,7 @@ from .desk import Desk
 from .duplicates import Earlier, repeated
 from .edits import EditError, apply_edits
 from .port import Frozen, Proposal
+from .quote import one_line, printable
 from .roles import ArchitectTask, DesignAnswer, EngineerTask
 from .settings import Roles
 
@@ -117,18 +118,21 @@ class Draft:
         answer = self._answer
         if answer is None:
             return None
-        rationale = answer.rationale + (f" [{', '.join(answer.knowledge)}]" if answer.knowledge else "")
+        rationale = printable(answer.rationale) + (
+            f" [{', '.join(map(one_line, answer.knowledge))}]" if answer.knowledge else ""
+        )
         return Proposal(
             kind="whole" if role == "architect" else "small",
             parent=self.parent,
             role=role,
-            title=answer.title,
+            title=one_line(answer.title),
             rationale=rationale,
-            levers=dict(answer.levers),
+            # A name of its own: the playbook must not take what a model says of its source for a lever that it set.
+            levers={f"model.{one_line(name, 40)}": value for name, value in answer.levers.items()},
             source=self._source,
             model=model,
             request=request,
-            mechanism=answer.mechanism,
+            mechanism=one_line(answer.mechanism),
             repairs=self._repair.design if self._repair is not None else None,
         )
 

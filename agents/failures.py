@@ -29,6 +29,8 @@ class CallOutcome(StrEnum):
     CUT_OFF = "cut-off"
     """The answer reached the limit of tokens."""
     TOO_LARGE = "too-large"
+    UNAVAILABLE = "unavailable"
+    """The model cannot be asked here: its key or its client is missing."""
     NOT_RECORDED = "not-recorded"
     """A replay has no answer to this request."""
     BUDGET = "budget"

@@ -25,10 +25,15 @@ def quoted(name: str, text: str, limit_bytes: int = LIMIT_BYTES) -> str:
     a function of the log. Control characters but tab and newline are shown as escapes.
     """
     shown = cut(text.replace("\r\n", "\n"), limit_bytes)
-    shown = "".join(c if c in "\t\n" or c.isprintable() else f"\\u{ord(c):04x}" for c in shown)
+    shown = printable(shown)
     mark = hashlib.sha256(shown.encode(errors="replace")).hexdigest()[:16]
     label = one_line(name)
     return f'<data mark="{mark}" name="{label}">\n{shown}\n</data mark="{mark}">'
+
+
+def printable(text: str) -> str:
+    """``text`` with control characters but tab and newline as escapes: none can steer a terminal or hide from a reader."""
+    return "".join(c if c in "\t\n" or c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def one_line(text: str, limit: int = 200) -> str:

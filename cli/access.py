@@ -69,7 +69,9 @@ def find_design(view: RunView, name: str, *, as_json: bool) -> tuple[TreeView, D
     trees = [find_tree(view, kernel, as_json=as_json)] if slash else list(view.trees.values())
     holders = [tree for tree in trees if design in tree.designs]
     if not holders:
-        known = [f"{tree.kernel}/{each}" if slash or len(trees) > 1 else each for tree in trees for each in tree.designs]
+        known = [
+            f"{tree.kernel}/{each}" if slash or len(trees) > 1 else each for tree in trees for each in tree.designs
+        ]
         fail(f"run {view.name} has no design {name!r}; {nearest(name, known)}", as_json=as_json)
     if len(holders) > 1:
         names = " or ".join(f"{tree.kernel}/{design}" for tree in holders)

@@ -179,6 +179,6 @@ def _unavailable(asker: Asker, desk: Desk, role: Role, task: AnyTask, model: str
     asking = Asking(
         role, getattr(task, "kernel", ""), task.ask, task.sample, model, load_prompt(role).digest, task.as_of
     )
-    outcome = CallOutcome.BAD_KEY
+    outcome = CallOutcome.UNAVAILABLE
     _record(asker, desk, asking, 0, None, outcome, reason, (), 0.0)
     return Given(None, outcome, reason, model, (), 0.0)

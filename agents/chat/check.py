@@ -43,7 +43,7 @@ async def _check(
     try:
         connection = connect(tiny, environment)
     except ModelUnavailableError as error:
-        failure: Failure | None = Failure(CallOutcome.BAD_KEY, str(error))
+        failure: Failure | None = Failure(CallOutcome.UNAVAILABLE, str(error))
     else:
         try:
             failure = await _call(tiny, connection)

@@ -128,8 +128,12 @@ class Stand:
         """The artifact of a probe's source. Raises TargetError."""
         return compile_trusted(self.target.compiler, self.spec, source)
 
-    def seconds(self, source: str | bytes, calls: int = 1) -> tuple[list[float], tuple[int, int]]:
+    def seconds(
+        self, source: str | bytes, calls: int = 1, readings: int = READINGS
+    ) -> tuple[list[float], tuple[int, int]]:
         """Seconds of each reading of a source (or of its artifact), and what ``out`` holds after the last.
+
+        Each reading is one call that is not timed and ``calls`` that are.
 
         Raises TargetError when it cannot be run.
         """
@@ -141,7 +145,7 @@ class Stand:
         try:
             self.conductor.add(0, worker)
             seconds = []
-            for _ in range(READINGS):
+            for _ in range(readings):
                 reading = self.conductor.read(0, 0, 1, calls, _TIMEOUT_SECONDS)
                 if reading.status is not Status.OK:
                     raise TargetError(f"a probe could not be read: {reading.status.name}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..target import Probe
 from .contract import prototype
-from .disassembly import disassemble
+from .disassembly import Instruction, disassemble
 from .floor import quartile_spread
 from .probes import READINGS, stream_source
 
@@ -40,8 +40,6 @@ class Unit:
     step: str
     constraint: str
     mnemonic: str
-    instructions: int = 1
-    """How many of them a step takes."""
 
 
 UNITS = (
@@ -116,54 +114,103 @@ def available(macros: Mapping[str, str]) -> list[Unit]:
     return list(found.values())
 
 
-def unit_source(unit: Unit, signature: str, chains: int) -> str:
-    """C that advances ``chains`` chains side by side, ROUNDS times, and leaves something of each in ``out``."""
-    names = [f"v{index}" for index in range(chains)]
-    declared = "\n".join(f"  {unit.vector} {name} = {unit.start};" for name in names)
+@dataclass(frozen=True)
+class Loop:
+    """One loop to time: a unit, and in how many chains side by side (1 for its latency)."""
+
+    unit: Unit
+    chains: int
+
+    @property
+    def kind(self) -> str:
+        """``throughput`` or ``latency``."""
+        return "latency" if self.chains == 1 else "throughput"
+
+
+def loops_of(macros: Mapping[str, str]) -> list[Loop]:
+    """The loops to time where the compiler has these ``macros``."""
+    return [Loop(unit, chains) for unit in available(macros) for chains in (CHAINS, 1)]
+
+
+def loop_source(loop: Loop, name: str) -> str:
+    """A C function that advances the chains of a loop ROUNDS times and gives something of each."""
+    unit = loop.unit
+    names = [f"v{index}" for index in range(loop.chains)]
+    declared = "\n".join(f"  {unit.vector} {each} = {unit.start};" for each in names)
     steps = "\n".join(
-        f'    {name} = {unit.step.format(v=name)};\n    __asm__ volatile("" : "+{unit.constraint}"({name}));'
-        for name in names
+        f'    {each} = {unit.step.format(v=each)};\n    __asm__ volatile("" : "+{unit.constraint}"({each}));'
+        for each in names
     )
-    out = "\n".join(f"  __builtin_memcpy(&word, &{name}, 4); all ^= word;" for name in names)
-    header = "arm_neon.h" if unit.constraint == "w" else "immintrin.h"
-    return f"""#include "kernel.h"
-#include <{header}>
-static const int table[8];
-{signature} {{
+    out = "\n".join(f"  __builtin_memcpy(&word, &{each}, 4); all ^= word;" for each in names)
+    return f"""static __attribute__((noinline)) int32_t {name}(void) {{
   int32_t all = 0, word;
   const {unit.vector} one = {unit.start};
-  (void)one, (void)table;
+  (void)one;
 {declared}
   for (int round = 0; round < {ROUNDS}; round++) {{
 {steps}
   }}
 {out}
+  return all;
+}}
+"""
+
+
+def units_source(loops: Sequence[Loop], signature: str) -> str:
+    """One kernel with every loop: a reading (one call untimed, one timed) runs one loop, the next reading the next."""
+    header = "arm_neon.h" if any(loop.unit.constraint == "w" for loop in loops) else "immintrin.h"
+    functions = "\n".join(loop_source(loop, f"loop{index}") for index, loop in enumerate(loops))
+    cases = "\n".join(f"    case {index}: all = loop{index}(); break;" for index in range(len(loops)))
+    return f"""#include "kernel.h"
+#include <{header}>
+static const int table[8] __attribute__((unused));
+{functions}
+{signature} {{
+  static unsigned calls;
+  int32_t all = 0;
+  switch (calls++ / 2 % {len(loops)}) {{
+{cases}
+  }}
   out[0] = out[1] = all;
 }}
 """
 
 
 def unit_probes(stand: Stand) -> list[Probe]:
-    """Throughput and latency of every unit. Raises TargetError when one cannot be run."""
+    """Throughput and latency of every unit. Raises TargetError when they cannot be run."""
+    loops = loops_of(stand.target.compiler.macros)
+    if not loops:
+        return []
+    design = stand.compile(units_source(loops, prototype(stand.spec)))
+    code = disassemble(design)
+    seconds, _ = stand.seconds(design, readings=READINGS * len(loops))
     found: list[Probe] = []
-    signature = prototype(stand.spec)
-    for unit in available(stand.target.compiler.macros):
-        for kind, chains in (("throughput", CHAINS), ("latency", 1)):
-            design = stand.compile(unit_source(unit, signature, chains))
-            shown = shown_in(design, unit, chains)
-            seconds, _ = stand.seconds(design)
-            steps = ROUNDS * chains * unit.instructions
-            if kind == "throughput":
-                values, measure = [steps / s / 1e9 for s in seconds], "1e9/s"
-                question = f"How many {unit.mnemonic} does a core do in a second?"
-            else:
-                values, measure = [s / steps * 1e9 for s in seconds], "ns"
-                question = f"How long is it from one {unit.mnemonic} to the next that needs its result?"
-            conditions = {"threads": "1", "chains": str(chains), "work_shown": shown, "rests_on": "chip"}
-            if kind == "throughput":
-                conditions["ceiling"] = f"{CEILING_GIGA:g}"
-            found.append(_probe(f"{kind}.{unit.name}", question, values, measure, conditions))
+    for index, loop in enumerate(loops):
+        own, unit = seconds[index :: len(loops)], loop.unit
+        steps = ROUNDS * loop.chains
+        conditions = {
+            "threads": "1",
+            "chains": str(loop.chains),
+            "work_shown": shown_in(code, unit),
+            "rests_on": "chip",
+        }
+        if loop.kind == "throughput":
+            values, measure = [steps / s / 1e9 for s in own], "1e9/s"
+            question = f"How many {unit.mnemonic} does a core do in a second?"
+            conditions["ceiling"] = f"{CEILING_GIGA:g}"
+        else:
+            values, measure = [s / steps * 1e9 for s in own], "ns"
+            question = f"How long is it from one {unit.mnemonic} to the next that needs its result?"
+        found.append(_probe(f"{loop.kind}.{unit.name}", question, values, measure, conditions))
     return found
+
+
+def shown_in(code: Sequence[Instruction], unit: Unit) -> str:
+    """Whether both loops of a unit hold its instruction: ``yes``, ``no``, ``unknown`` without a disassembler."""
+    if not code:
+        return "unknown"
+    count = sum(instruction.mnemonic.startswith(unit.mnemonic) for instruction in code)
+    return "yes" if count >= CHAINS + 1 else "no"
 
 
 def prefetch_probe(stand: Stand, threads: int, span: int) -> Probe:
@@ -174,15 +221,6 @@ def prefetch_probe(stand: Stand, threads: int, span: int) -> Probe:
     conditions = {"threads": str(threads), "bytes": str(span * threads), "prefetch_bytes": "1024", "rests_on": "chip"}
     question = "How many times faster is memory read with software prefetch than without?"
     return _probe("prefetch.benefit", question, ratios, "x", conditions)
-
-
-def shown_in(design: bytes, unit: Unit, chains: int) -> str:
-    """Whether the loop holds the instructions that it is to hold: ``yes``, ``no``, ``unknown`` without a disassembler."""
-    code = disassemble(design)
-    if not code:
-        return "unknown"
-    count = sum(instruction.mnemonic.startswith(unit.mnemonic) for instruction in code)
-    return "yes" if count >= chains else "no"
 
 
 def _probe(name: str, question: str, values: Sequence[float], unit: str, conditions: dict[str, str]) -> Probe:

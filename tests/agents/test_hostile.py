@@ -145,6 +145,17 @@ def test_no_order_leaves_its_quotation(order: str) -> None:
     assert not any(c in named for c in '<>"`')
 
 
+def test_what_a_model_writes_cannot_steer_a_terminal_or_pass_for_a_lever(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "log.sqlite", rounds=1)
+    text = answer(source(21e-3), "\x1b[2J\nall is well", "m", levers={"rows": 8}, knowledge=["\x07"])
+    with serving(lambda _request: Reply(text)) as server:
+        with stage.played(stage.team({"toy": model(server.openai)}, roles())) as played:
+            proposed = played.designs["d0001"].proposed
+    assert proposed.title == "[2J all is well"
+    assert proposed.levers == {"model.rows": 8}
+    assert all(c.isprintable() for c in proposed.title + proposed.rationale)
+
+
 def all_bytes(path: Path) -> bytes:
     """Everything that a store holds, blobs unpacked."""
     found = []
@@ -227,6 +238,6 @@ def test_a_missing_key_is_said_and_nothing_is_sent(tmp_path: Path) -> None:
         toy = {"toy": model(server.openai, api_key_env="NOT_SET_ANYWHERE")}
         with stage.played(stage.team(toy, roles())) as played:
             (taken,) = played.of(RoleAnswered)
-            assert taken.outcome == "bad-key"
+            assert taken.outcome == "unavailable"
             assert "NOT_SET_ANYWHERE" in taken.reason
         assert server.requests == []

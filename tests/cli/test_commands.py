@@ -21,7 +21,7 @@ LENIENT = ["--policy", "max_detectable_gain=100", "--policy", "calibration_e=1e9
 LENIENT += ["--policy", "suspect_floor_margin=0.99"]
 
 
-def kernelwright(*arguments: object, cwd: Path, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+def kernelwright(*arguments: object, cwd: Path, timeout: float = 280) -> subprocess.CompletedProcess[str]:
     """Run the program; never through a shell."""
     return subprocess.run(
         [*PROGRAM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
@@ -39,7 +39,7 @@ def as_json(*arguments: object, cwd: Path) -> Any:
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A short run of a tiny kernel, and the folder that its log lies in."""
     folder = tmp_path_factory.mktemp("run")
-    return folder, as_json("run", "--kernel-file", KERNEL_FILE, "--minutes", 1.0, *LENIENT, cwd=folder)
+    return folder, as_json("run", "--kernel-file", KERNEL_FILE, "--minutes", 2.0, *LENIENT, cwd=folder)
 
 
 def test_a_run_ends_with_its_result(run: tuple[Path, dict[str, Any]]) -> None:

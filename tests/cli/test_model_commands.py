@@ -89,7 +89,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     with serving(engineer) as server:
         (folder / "kernelwright.toml").write_text(CONFIG.format(url=server.openai, tokens=14_000))
         checked = json.loads(kernelwright("models", "check", "--json", cwd=folder, code=1))
-        assert {each["name"]: each["outcome"] for each in checked} == {"toy": "ok", "keyless": "bad-key"}
+        assert {each["name"]: each["outcome"] for each in checked} == {"toy": "ok", "keyless": "unavailable"}
         assert [each["tokens_in"] for each in checked] == [9, None]
         arguments = ["run", "--kernel-file", KERNEL_FILE, "--minutes", 20, *LENIENT, "--json"]
         first = json.loads(kernelwright(*arguments, cwd=folder))
