@@ -116,7 +116,7 @@ def resume(
     with open_log(store, as_json=as_json, read_only=False) as log:
         view = find_run(log, run, as_json=as_json)
         allowed = view.minutes if minutes is None else minutes
-        if view.state == "finished" and allowed * 60 <= view.elapsed_seconds:
+        if view.state == "finished" and (minutes is None or allowed * 60 <= view.elapsed_seconds):
             spent = view.elapsed_seconds / 60
             fail(
                 f"run {run} is finished after {spent:.1f} of {view.minutes:g} minutes; "
