@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .isa import Isa
@@ -80,10 +80,10 @@ def _decode(kernel: str, isa: Isa) -> Lever:
 
 
 _ROWS = Lever(
-    "rows", (4, 8, 2, 1), "memory", "rows in flight together: they share loads of x and open that many streams"
+    "rows", (4, 2, 8, 1), "memory", "rows in flight together: they share loads of x and open that many streams"
 )
 _ACCUMULATORS = Lever(
-    "accumulators", (1, 2, 4), "latency", "independent sums for each row, which break the chain of FMAs"
+    "accumulators", (2, 1, 4), "latency", "independent sums for each row, which break the chain of FMAs"
 )
 _UNROLL = Lever("unroll", (1, 2), "latency", "steps of the column loop written out by the compiler")
 _PREFETCH = Lever(
@@ -103,44 +103,45 @@ _SCHEDULE = Lever(
     "schedule", ("static", "dynamic", "cyclic", "guided"), "overhead", "how blocks of rows are dealt out to the threads"
 )
 _STAGING = Lever(
-    "staging", ("shared", "private"), "overhead", "one staged x behind a barrier, or one made by each thread"
+    "staging",
+    ("split", "single", "private"),
+    "overhead",
+    "x is put in decoding order by all threads together, by one of them, or by each for itself",
+)
+_GRAIN = Lever("grain", (128, 64, 32, 16, 256, 512), "overhead", "rows in a block of work")
+_EPILOGUE = Lever(
+    "epilogue",
+    ("after", "head"),
+    "overhead",
+    "norm and rotation by the thread that has just finished the head, or behind a barrier",
+)
+_FEEDFORWARD = (
+    Lever("pairing", ("fused", "separate"), "memory", "gate and up rows in one loop over x, or one after the other"),
+    Lever("scale_prefetch", ("off", "on"), "memory", "block scales of the next rows asked for while these are read"),
+    Lever("down_rows", (2, 4, 8, 1), "memory", "rows of down in flight together"),
+    Lever("down_grain", (64, 32, 16, 128, 256), "overhead", "rows of down in a block of work"),
+    Lever("gelu", ("polynomial", "libm"), "overhead", "tanh by a vectorized exponential or by the math library"),
 )
 
 
+def _led_by(lever: Lever, first: Value) -> Lever:
+    """The same lever with ``first`` as the value to start from."""
+    return replace(lever, values=(first, *(value for value in lever.values if value != first)))
+
+
 def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
-    """The levers of ``kernel`` on ``isa``. Raises KeyError when the playbook has no emitter for the pair."""
-    common = (_decode(kernel, isa), _ROWS, _ACCUMULATORS, _UNROLL, _ORDER, _PREFETCH, _HINT, _SCHEDULE, _STAGING)
-    grain = Lever("grain", (128, 64, 32, 16, 256, 512), "overhead", "rows in a block of work")
+    """The levers of ``kernel`` on ``isa``. Raises KeyError when the playbook has no emitter for the pair.
+
+    NVFP4 takes more operations for each byte, so that fewer rows fill the time that a line takes to come.
+    """
+    rows, sums, prefetch = _ROWS, _ACCUMULATORS, _PREFETCH
+    if weight_format(kernel) == "fp4":
+        rows, sums, prefetch = _led_by(_ROWS, 2), _led_by(_ACCUMULATORS, 1), _led_by(_PREFETCH, 2048)
+    common = (_decode(kernel, isa), rows, sums, _UNROLL, _ORDER, prefetch, _HINT, _SCHEDULE, _STAGING, _GRAIN)
     if kernel == "sliding_attention_output":
-        return (*common, grain)
+        return common
     if kernel == "sliding_project_qkv":
-        epilogue = Lever(
-            "epilogue",
-            ("after", "head"),
-            "overhead",
-            "norm and rotation by the thread that has just finished the head, or behind a barrier",
-        )
-        return (*common, grain, epilogue)
+        return (*common, _EPILOGUE)
     if kernel == "decoder_feedforward":
-        return (
-            *common,
-            grain,
-            Lever(
-                "pairing",
-                ("fused", "separate"),
-                "memory",
-                "gate and up rows in one loop over x, or one after the other",
-            ),
-            Lever(
-                "scale_prefetch",
-                ("off", "on"),
-                "memory",
-                "block scales of the next rows asked for while these are read",
-            ),
-            Lever("down_rows", (4, 2, 8, 1), "memory", "rows of down in flight together"),
-            Lever("down_grain", (64, 32, 16, 128, 256), "overhead", "rows of down in a block of work"),
-            Lever(
-                "gelu", ("polynomial", "libm"), "overhead", "tanh by a vectorized exponential or by the math library"
-            ),
-        )
+        return (*common, *_FEEDFORWARD)
     raise KeyError(kernel)

@@ -1,4 +1,4 @@
-"""The AVX2 dialect: every whole design compiles without a warning and is right."""
+"""The AVX2 dialect: every decode compiles without a warning and is right."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kernelwright.agents.playbook import space
 from kernelwright.agents.playbook.emit import emit
-from support.written_c import AVX2, HERE, NEEDS_AVX2, name, right, wholes
+from support.written_c import AVX2, HERE, NEEDS_AVX2, decodes, name, right
 
 
-@pytest.mark.parametrize(("kernel", "whole"), wholes(AVX2), ids=name)
+@pytest.mark.parametrize(("kernel", "whole"), decodes(AVX2), ids=name)
 @NEEDS_AVX2
-def test_wholes_are_right(kernel: str, whole: space.Whole, tmp_path: Path) -> None:
+def test_decodes_are_right(kernel: str, whole: space.Whole, tmp_path: Path) -> None:
     right(HERE, kernel, emit(kernel, AVX2, whole.design), tmp_path)

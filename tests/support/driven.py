@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from kernelwright.hardware.cpu.contract import header
 from kernelwright.kernels.oracle import BatchReference, Judgement, judge
-from kernelwright.kernels.spec import Array, KernelSpec
+from kernelwright.kernels.spec import Array, Inputs, KernelSpec
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,13 @@ class Machine:
         assert done.returncode == 0, done.stderr
         return out
 
-    def judge(self, spec: KernelSpec, program: Path, seed: int, family: str, threads: int = 2) -> Judgement:
-        """Run the program once on inputs drawn from ``seed`` and compare what it leaves with the reference."""
+    def judge(self, spec: KernelSpec, program: Path, seed: int, threads: int) -> Mapping[str, Judgement]:
+        """Run the program once on inputs of every family, in one process, and compare what it leaves with the reference."""
         rng = np.random.default_rng(seed)
         weights = spec.draw_weights(rng)
-        drawn = spec.draw_activations(rng, family)
-        given: dict[str, Array] = {**weights, **drawn}
-        for argument in spec.arguments:
-            if argument.name not in given:
-                given[argument.name] = np.zeros(argument.shape, argument.storage)
-        sent = b"".join(np.ascontiguousarray(given[a.name]).tobytes() for a in spec.arguments)
+        drawn = {family: spec.draw_activations(rng, family) for family in spec.families}
+        given = {family: _whole(spec, {**weights, **inputs}) for family, inputs in drawn.items()}
+        sent = b"".join(np.ascontiguousarray(g[a.name]).tobytes() for g in given.values() for a in spec.arguments)
         done = subprocess.run(
             [*self.emulator, str(program)],
             input=sent,
@@ -69,9 +66,20 @@ class Machine:
             env={"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"},
         )
         assert done.returncode == 0, done.stderr
-        got = _split(spec, done.stdout)
-        prediction = BatchReference(spec, weights).predict([(0, drawn)])[0]
-        return judge(spec, prediction, given, got)
+        predictions = BatchReference(spec, weights).predict([(0, inputs) for inputs in drawn.values()])
+        size = sum(argument.bytes for argument in spec.outputs)
+        assert len(done.stdout) == size * len(given)
+        got = [_split(spec, done.stdout[at : at + size]) for at in range(0, len(done.stdout), size)]
+        return {
+            family: judge(spec, prediction, given[family], outputs)
+            for family, prediction, outputs in zip(given, predictions, got, strict=True)
+        }
+
+
+def _whole(spec: KernelSpec, inputs: Inputs) -> Inputs:
+    """Every argument of a call, with zeros for those that are only written."""
+    zeros = {a.name: np.zeros(a.shape, a.storage) for a in spec.arguments if a.name not in inputs}
+    return {**inputs, **zeros}
 
 
 def _split(spec: KernelSpec, data: bytes) -> Mapping[str, Array]:
@@ -81,7 +89,6 @@ def _split(spec: KernelSpec, data: bytes) -> Mapping[str, Array]:
         chunk = data[at : at + argument.bytes]
         outputs[argument.name] = np.frombuffer(chunk, argument.storage).reshape(argument.shape)
         at += argument.bytes
-    assert at == len(data)
     return outputs
 
 
@@ -92,10 +99,10 @@ def _main(spec: KernelSpec) -> str:
     ]
     offset = {a.name: 0 if a.role in ("weight", "table") else a.storage.itemsize for a in spec.arguments}
     read = [
-        f"    if (fread({a.name}_ + {offset[a.name]}, 1, {a.bytes}, stdin) != {a.bytes}) return 2;"
+        f"        if (fread({a.name}_ + {offset[a.name]}, 1, {a.bytes}, stdin) != {a.bytes}) break;"
         for a in spec.arguments
     ]
-    write = [f"    fwrite({a.name}_ + {offset[a.name]}, 1, {a.bytes}, stdout);" for a in spec.outputs]
+    write = [f"        fwrite({a.name}_ + {offset[a.name]}, 1, {a.bytes}, stdout);" for a in spec.outputs]
     call = ", ".join(f"(void *)({a.name}_ + {offset[a.name]})" for a in spec.arguments)
-    lines = ['#include "kernel.h"', "#include <stdio.h>", *places, "int main(void)", "{", *read]
-    return "\n".join([*lines, f"    {spec.name}({call});", *write, "    return 0;", "}", ""])
+    lines = ['#include "kernel.h"', "#include <stdio.h>", *places, "int main(void)", "{", "    for (;;) {", *read]
+    return "\n".join([*lines, f"        {spec.name}({call});", *write, "    }", "    return 0;", "}", ""])

@@ -47,6 +47,11 @@ def wholes(isa: Isa) -> list[tuple[str, space.Whole]]:
     return [(kernel, whole) for kernel in KERNELS for whole in space.whole_designs(kernel, isa)]
 
 
+def decodes(isa: Isa) -> list[tuple[str, space.Whole]]:
+    """Those of them that differ in the decode alone."""
+    return [(kernel, whole) for kernel, whole in wholes(isa) if whole.title.startswith("decode")]
+
+
 def name(value: object) -> str | None:
     """The name of a parameter in a test's id."""
     return value.title.replace(" ", "-") if isinstance(value, space.Whole) else None
@@ -59,6 +64,6 @@ def right(machine: Machine, kernel: str, source: str, folder: Path, include: Pat
         pytest.skip(missing)
     spec = SPECS[kernel]
     program = machine.compile(spec, source, folder, program=True, include=include)
-    for seed, family in enumerate(spec.families):
-        judged = machine.judge(spec, program, seed, family, threads=1 + seed % 3)
-        assert judged.ok, f"{family}: {judged.reason}"
+    for threads in (1, 3):
+        for family, judged in machine.judge(spec, program, seed=threads, threads=threads).items():
+            assert judged.ok, f"{family} on {threads} threads: {judged.reason}"
