@@ -1,0 +1,1 @@
+"""Pallas kernels for Google's TPUs, compiled ahead of time on a machine that has none."""
