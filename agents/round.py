@@ -18,14 +18,15 @@ class Asked:
     """One specialist's answer in a round, for the run's own record."""
 
     role: Role
-    model: str
+    specialist: str
+    model: str | None
     request: str
     answer: str
     outcome: str
     seconds: float
-    tokens_in: int | None
-    tokens_out: int | None
-    cost: float | None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from .brief import analyst_task, architect_task, engineer_task, librarian_task, 
 from .desk import Desk, asks
 from .draft import Draft, Given, failed_to_repair, repeats_sample, seat, useless_rounds
 from .ledger import Ledger, Notify, keys
-from .port import Frozen, NothingLeft, Proposal, ProposeTask, Specialist
+from .panel import ask_alone
+from .port import Frozen, Proposal, ProposeTask, Specialist
 from .recording import Recording
 from .roles import (
     AnyTask,
@@ -40,6 +41,7 @@ class Team:
     """Proposes with language models, and with the playbook where the settings say so."""
 
     name = "models"
+    records_calls = True
 
     def __init__(
         self,
@@ -55,11 +57,7 @@ class Team:
         self._ledgers: dict[str, Ledger] = {}
         self._recording: Recording | None = None
 
-    # -- the port -----------------------------------------------------------------------------------------------------
-
-    def propose(self, task: ProposeTask) -> Proposal | NothingLeft:
-        """The playbook's next design: what is left of the team without a desk to look at."""
-        return self._playbook.propose(task)
+    # -- a panel ------------------------------------------------------------------------------------------------------
 
     def round(self, desk: Desk, task: ProposeTask) -> Round:
         """Proposals for the next designs of a kernel, or why there are none."""
@@ -91,6 +89,10 @@ class Team:
         if not self._models(role):
             return self._stand_in(desk, task, role)
         return self._collect(desk, shown, answers, role, task)
+
+    def author(self, proposal: Proposal) -> str:
+        """The model that a proposal came from, or whoever stood in."""
+        return proposal.model or self._playbook.name
 
     def review(self, desk: Desk, kernel: str, design: str) -> str | None:
         """Why the reviewer would keep a design from the compiler; None when it would not, or was not asked."""
@@ -216,11 +218,7 @@ class Team:
         ]
         drafts = [Draft(shown, answers, each) for each in tasks]
         given = self._ask(shown, desk, answers, role, tasks, [draft.accept for draft in drafts])
-        asked = tuple(
-            Asked(role, g.model, g.request, ledger.put(answer_text(g)), g.outcome, g.seconds, *ledger.paid(g.requests))
-            for g in given
-            if g.request is not None
-        )
+        asked = tuple(self._asked(ledger, role, g, g.request) for g in given if g.request is not None)
         proposals: list[Proposal] = []
         for draft, g in zip(drafts, given, strict=True):
             proposal = draft.proposal(role, g.model, g.request) if g.outcome == "ok" else None
@@ -231,6 +229,10 @@ class Team:
         if given and all(g.outcome == "budget" for g in given):
             return Round((), "budget", given[0].reason, asked)
         return self._stand_in(desk, task, role, asked, given)
+
+    def _asked(self, ledger: Ledger, role: Role, given: Given, request: str) -> Asked:
+        text, paid = ledger.put(answer_text(given)), ledger.paid(given.requests)
+        return Asked(role, self.name, given.model, request, text, given.outcome, given.seconds, *paid)
 
     def _stand_in(
         self,
@@ -243,7 +245,8 @@ class Team:
         """The playbook's proposal where the role falls back to it; else that nothing came, or that nothing is left."""
         reason = "; ".join(f"{g.model}: {g.outcome} {g.reason}".strip() for g in given)
         if self._settings.roles.of(role).fallback == "playbook" or not given:
-            answer = self._playbook.propose(task)
+            answer, alone = ask_alone(self._playbook, desk, task)
+            asked = (*asked, alone)
             if isinstance(answer, Proposal):
                 return Round((answer,), "ok", reason, asked)
             reason = f"{reason}; {answer.reason}" if reason else answer.reason

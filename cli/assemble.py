@@ -1,4 +1,4 @@
-"""From settings to the parts of a run: the target, the kernels' specs, the specialist."""
+"""From settings to the parts of a run: the target, the kernels' specs, the specialists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..agents.port import Specialist
+from ..agents.panel import Panel
 from ..agents.staff import staff
 from ..config import Config
 from ..events.log import EventLog
@@ -28,7 +28,7 @@ class Parts:
 
     target: Target
     specs: Mapping[str, KernelSpec]
-    specialist: Specialist
+    panel: Panel
 
     @property
     def kernels(self) -> tuple[str, ...]:

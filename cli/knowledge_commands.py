@@ -267,7 +267,7 @@ def _confirm_bests(log: EventLog, run: str, *, as_json: bool) -> dict[str, str |
     warn(f"confirming the bests of run {run} under the toolchain that is installed")
     with (
         explained(as_json=as_json),
-        runner.workbench(log, run, parts.target, parts.specs, parts.specialist) as wb,
+        runner.workbench(log, run, parts.target, parts.specs, parts.panel) as wb,
         interruptible(),
     ):
         runner.confirm_bests(wb, lambda *_: None)

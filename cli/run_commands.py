@@ -155,7 +155,7 @@ def submit(
         _, parts = assemble_recorded(log, view, as_json=as_json)
         from ..graph.runner import submit_design, workbench
 
-        with workbench(log, run, parts.target, parts.specs, parts.specialist) as wb:
+        with workbench(log, run, parts.target, parts.specs, parts.panel) as wb:
             from .live import progress
 
             wb.on_wait = tell_who_waits
@@ -176,7 +176,7 @@ def _work(log: EventLog, name: str, parts: Parts, *, as_json: bool, resume_minut
 
     code = 0
     with explained(as_json=as_json):
-        with runner.workbench(log, name, parts.target, parts.specs, parts.specialist) as wb:
+        with runner.workbench(log, name, parts.target, parts.specs, parts.panel) as wb:
             wb.on_wait = tell_who_waits
             if resume_minutes is not None:
                 runner.resume(wb, resume_minutes, "search")

@@ -15,7 +15,6 @@ from typing import Any, TypedDict
 import structlog
 from langgraph.graph import END, START, StateGraph
 
-from ..agents.team import Team
 from ..events.base import Context
 from ..events.run import StepStarted
 from .step import STEP_NAMES, Step
@@ -31,7 +30,7 @@ ON_DEVICE = frozenset({"probe", "floor", "calibrate", "screen", "compare", "conf
 """Steps that take readings: they hold the device's lease, and the log says from when to when."""
 
 ASKING = frozenset({"study", "propose", "review"})
-"""Steps that ask a model where there is one; a team records each call as it is made, so their intent comes first."""
+"""Steps that ask a model where there is one; it is recorded as it is called, so their intent comes first then."""
 
 
 class MachineState(TypedDict):
@@ -56,7 +55,7 @@ def perform(wb: Workbench, step: Step, effect: Effect) -> str:
 def _perform(wb: Workbench, step: Step, effect: Effect, context: Context) -> str:
     begun = time.perf_counter()
     started: StepStarted = wb.run.begin_step(context, step.key, step.name, step.subject)
-    if step.name not in PURE or (step.name in ASKING and isinstance(wb.specialist, Team)):
+    if step.name not in PURE or (step.name in ASKING and wb.panel.records_calls):
         wb.log.record(wb.device, wb.run)
     wb.context = replace(context, cause=started.ref, step=step.name, attempt=started.attempt)
     outcome = effect(wb, step)

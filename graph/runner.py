@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..acceptance.policy import Policy
+from ..agents.panel import Panel, panel_of
 from ..agents.port import Specialist
 from ..events.base import Context
 from ..events.device import Device
@@ -81,7 +82,7 @@ def start_run(log: EventLog, plan: Plan) -> None:
 
 @contextmanager
 def workbench(
-    log: EventLog, run: str, target: Target, specs: Mapping[str, KernelSpec], specialist: Specialist
+    log: EventLog, run: str, target: Target, specs: Mapping[str, KernelSpec], specialist: Specialist | Panel
 ) -> Iterator[Workbench]:
     """Fold a run and set up what its steps need; everything is closed at the end.
 
@@ -92,7 +93,7 @@ def workbench(
 
 
 def _workbench(
-    log: EventLog, run: str, target: Target, specs: Mapping[str, KernelSpec], specialist: Specialist
+    log: EventLog, run: str, target: Target, specs: Mapping[str, KernelSpec], specialist: Specialist | Panel
 ) -> Iterator[Workbench]:
     view = load_run(log, run)
     assert view.started is not None
@@ -104,7 +105,7 @@ def _workbench(
         policy=Policy.from_mapping(view.policy),
         target=target,
         specs=specs,
-        specialist=specialist,
+        panel=panel_of(specialist),
         run=log.load(Run, run),
         trees={kernel: log.load(DesignTree, run, kernel) for kernel in view.started.kernels},
         knowledge=log.load(KnowledgeBase, target.name),

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from ..acceptance.policy import Policy
-from ..agents.port import Specialist
+from ..agents.panel import Panel
 from ..events.base import Aggregate, Context
 from ..events.device import Device
 from ..events.knowledge import KnowledgeBase
@@ -48,7 +48,7 @@ class Workbench:
     policy: Policy
     target: Target
     specs: Mapping[str, KernelSpec]
-    specialist: Specialist
+    panel: Panel
     run: Run
     trees: Mapping[str, DesignTree]
     knowledge: KnowledgeBase

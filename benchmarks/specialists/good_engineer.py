@@ -21,6 +21,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 
 from kernelwright.acceptance.policy import Policy  # noqa: E402  the path comes first
+from kernelwright.agents.panel import Panel  # noqa: E402
 from kernelwright.agents.playbook.specialist import Playbook  # noqa: E402
 from kernelwright.agents.port import Specialist  # noqa: E402
 from kernelwright.agents.settings import ModelSettings, Roles, TeamSettings  # noqa: E402
@@ -77,7 +78,7 @@ def engineer(request: Request) -> Reply:
     return Reply('```json\n{"nothing": "the playbook may go on"}\n```', usage=(6000, 20))
 
 
-def play(name: str, minutes: float, specialist: Specialist) -> RunView:
+def play(name: str, minutes: float, specialist: Specialist | Panel) -> RunView:
     """One run on the CPU target; returns its state at the end."""
     spec = tiny()
     with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,10 @@ def origin_of(log: EventLog, view: RunView, tree: TreeView, design: DesignView) 
     # What was recorded with the proposal lies beside it: one save has consecutive positions.
     beside = log.at_positions(list(range(max(1, position - REACH), position + REACH)))
     events = [recorded.event for recorded in beside if recorded.event.cause == proposed.cause]
-    answered = next((event for event in events if isinstance(event, SpecialistAnswered)), None)
+    answers = [event for event in events if isinstance(event, SpecialistAnswered)]
+    # Where one stood in for another, both were asked in the same step.
+    by = proposed.by.partition("/")[0]
+    answered = next((each for each in answers if by in (each.model, each.specialist)), answers[0] if answers else None)
     attributed = next((event for event in events if _names(event, tree.kernel, design.id)), None)
     request = answered.request if answered is not None else None
     answer = answered.answer if answered is not None else None

@@ -6,10 +6,7 @@ import hashlib
 import re
 import time
 
-from ...agents.port import NothingLeft, Proposal, ProposeTask, Tried
-from ...agents.team import Team
-from ...events.base import canonical
-from ...events.tree import SearchExhausted
+from ...agents.port import Proposal, ProposeTask, Tried
 from ...events.views.tree import DECIDING, DesignView, TreeView
 from ...hardware.outcome import Outcome
 from ...knowledge.lessons import bottleneck, closed_moves, whole_of
@@ -17,8 +14,6 @@ from ..step import Step
 from ..workbench import Workbench
 from .learn import review_by_rules
 from .team import desk, propose_round
-
-PLAYBOOK = "playbook"
 
 
 def normalized_digest(source: str) -> str:
@@ -87,29 +82,10 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
 def propose(wb: Workbench, step: Step) -> str:
     """Ask for the next design and register it, or note that nothing is left."""
     task = propose_task(wb, step.kernel, step.turn)
-    if isinstance(wb.specialist, Team):
-        found, over = propose_round(wb, wb.specialist, task)
-        for proposal in found.proposals:
-            _register(wb, step.kernel, proposal)
-        return over or "ok"
-    begun = time.perf_counter()
-    answer = wb.specialist.propose(task)
-    seconds = time.perf_counter() - begun
-    wb.run.answered(
-        wb.context,
-        role="architect" if isinstance(answer, NothingLeft) else answer.role,
-        specialist=wb.specialist.name,
-        request=wb.log.blobs.put(canonical(task.model_dump(mode="json"))),
-        answer=wb.log.blobs.put(canonical(answer.model_dump(mode="json"))),
-        outcome="nothing-left" if isinstance(answer, NothingLeft) else "ok",
-        seconds=seconds,
-    )
-    tree = wb.trees[step.kernel]
-    if isinstance(answer, NothingLeft):
-        tree.note(wb.context, SearchExhausted, reason=answer.reason)
-        return "nothing-left"
-    _register(wb, step.kernel, answer)
-    return "ok"
+    found, over = propose_round(wb, task)
+    for proposal in found.proposals:
+        _register(wb, step.kernel, proposal)
+    return over or "ok"
 
 
 def _register(wb: Workbench, kernel: str, proposal: Proposal) -> None:
@@ -118,16 +94,15 @@ def _register(wb: Workbench, kernel: str, proposal: Proposal) -> None:
         kernel,
         parent=proposal.parent,
         kind=proposal.kind,
-        by=f"{proposal.model or PLAYBOOK if isinstance(wb.specialist, Team) else wb.specialist.name}/{proposal.role}",
+        by=f"{wb.panel.author(proposal)}/{proposal.role}",
         title=proposal.title,
         rationale=proposal.rationale,
         levers=dict(proposal.levers),
         source=proposal.source,
     )
-    if isinstance(wb.specialist, Team):
-        answers = wb.specialist.attribute(desk(wb), kernel, design, proposal)
-        if answers is not None and answers not in wb.extras:
-            wb.extras.append(answers)
+    answers = wb.panel.attribute(desk(wb), kernel, design, proposal)
+    if answers is not None and answers not in wb.extras:
+        wb.extras.append(answers)
 
 
 def register(
@@ -172,8 +147,8 @@ def review(wb: Workbench, step: Step) -> str:
     elif report.ok:
         outcome, reason, more = review_by_rules(wb, step, wb.source(step.kernel, step.design))
         details |= more
-    if outcome is Outcome.OK and isinstance(wb.specialist, Team):
-        veto = wb.specialist.review(desk(wb), step.kernel, step.design)
+    if outcome is Outcome.OK:
+        veto = wb.panel.review(desk(wb), step.kernel, step.design)
         if veto is not None:
             outcome, reason = Outcome.VETOED, f"the reviewer: {veto}"
     wb.trees[step.kernel].check(

@@ -1,4 +1,4 @@
-"""A round of proposals from a team: each is registered before any work on it starts, or the run stops at a budget."""
+"""A round of proposals: each is registered before any work on it starts, or the run stops at a budget."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from ...agents.desk import Desk
 from ...agents.port import ProposeTask
 from ...agents.roles import ClaimDraft
 from ...agents.round import Round
-from ...agents.team import Team
 from ...events.tree import SearchExhausted
 from ...knowledge.claims import Claim
 from ...knowledge.documents import Section
@@ -19,17 +18,17 @@ def desk(wb: Workbench) -> Desk:
     return Desk(wb.log, wb.view, wb.known, wb.target, wb.specs, wb.context)
 
 
-def propose_round(wb: Workbench, team: Team, task: ProposeTask) -> tuple[Round, str]:
-    """Ask the team and record what each said; returns the round, and the outcome of the step when it is over with it.
+def propose_round(wb: Workbench, task: ProposeTask) -> tuple[Round, str]:
+    """Ask the panel and record what each said; returns the round, and the outcome of the step when it is over with it.
 
     The outcome is empty when there are proposals, which the caller registers.
     """
-    found = team.round(desk(wb), task)
+    found = wb.panel.round(desk(wb), task)
     for each in found.asked:
         wb.run.answered(
             wb.context,
             role=each.role,
-            specialist=team.name,
+            specialist=each.specialist,
             request=each.request,
             answer=each.answer,
             outcome=each.outcome,
@@ -51,10 +50,8 @@ def propose_round(wb: Workbench, team: Team, task: ProposeTask) -> tuple[Round, 
 
 def librarian_claims(wb: Workbench, section: Section, languages: tuple[str, ...]) -> tuple[str, list[Claim]]:
     """What a model's librarian reads out of a section beside the playbook's claims, and which model; checked like those."""
-    if not isinstance(wb.specialist, Team):
-        return "", []
     ask = int(section.digest[:8], 16)
-    model, drafts = wb.specialist.claims(desk(wb), f"{section.document}: {section.heading}", section.text, ask)
+    model, drafts = wb.panel.claims(desk(wb), f"{section.document}: {section.heading}", section.text, ask)
     return model, [_claim(section, draft, languages) for draft in drafts]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from kernelwright.agents.roles import AnalystAnswer
 from kernelwright.events.answers import ModelAnswered, ModelAsked, RoleAnswered, RoundOpened, ToolCalled
 from kernelwright.events.run import SpecialistAnswered
+from kernelwright.events.views.explain import explain
 from support.model_server import Reply, Request, in_order, serving
 from support.models import Stage, answer, model, roles
 from support.simulated import Script, source
@@ -49,13 +50,17 @@ def test_every_misbehaviour_leaves_a_typed_event_and_the_run_goes_on(tmp_path: P
             assert outcomes == [outcome for _, _, outcome in BAD] + ["ok"]
             assert all(taken.reason for taken in played.of(RoleAnswered)[:-1])
             by = [d.proposed.by for d in played.designs.values()]
-            assert [name for name in by if name.startswith("playbook")] == ["playbook/engineer"] * len(BAD)
+            assert [name for name in by if name.startswith("script")] == ["script/engineer"] * len(BAD)
             last = list(played.designs.values())[-1]
             assert last.proposed.title == "a good idea at last"
             assert last.accepted is not None
             tools = {(tool.tool, tool.outcome) for tool in played.of(ToolCalled)}
             assert tools == {("run_shell", "error"), ("show_design", "error")}
-            assert [e.outcome for e in played.of(SpecialistAnswered) if e.specialist == "models"] == outcomes
+            said = played.of(SpecialistAnswered)
+            assert [e.outcome for e in said if e.specialist == "models"] == outcomes
+            assert [e.outcome for e in said if e.specialist == "script"] == ["ok"] * len(BAD)
+            story = explain(played.log, played.view, played.view.trees["double"], played.designs["d0001"])
+            assert story["origin"]["specialist"] == "script", "it was asked after the model, in the same step"
 
 
 def test_an_unusable_answer_is_sent_back_with_the_reason(tmp_path: Path) -> None:

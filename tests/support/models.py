@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.acceptance.policy import Policy
+from kernelwright.agents.panel import Panel
 from kernelwright.agents.port import Specialist
 from kernelwright.agents.settings import Limits, ModelSettings, RoleLimits, Roles, TeamSettings
 from kernelwright.agents.team import Team
@@ -107,7 +108,7 @@ class Stage:
 
     @contextmanager
     def played(
-        self, team: Specialist, run: str = "r", *, again: bool = False, target: SimulatedTarget | None = None
+        self, team: Specialist | Panel, run: str = "r", *, again: bool = False, target: SimulatedTarget | None = None
     ) -> Iterator[Played]:
         """A run driven until it stops or has had its rounds; ``again`` takes it up where it stopped."""
         target = target or SimulatedTarget()
