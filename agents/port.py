@@ -20,7 +20,11 @@ class Frozen(BaseModel):
 
 
 class Tried(Frozen):
-    """A design in the tree and what came of it. ``log_gain`` is log(best seconds / its seconds), where it was read."""
+    """A design in the tree and what came of it.
+
+    ``log_gain`` is log(seconds of ``against`` / its seconds) by readings, where it was read; ``estimated_log_gain`` is
+    log(estimate of ``estimated_against`` / its estimate), where both were estimated. Either is positive for a faster one.
+    """
 
     id: str
     parent: str | None
@@ -33,6 +37,8 @@ class Tried(Frozen):
     against: str | None
     log_gain: float | None
     pairs: int
+    estimated_against: str | None = None
+    estimated_log_gain: float | None = None
 
 
 class ProposeTask(Frozen):
@@ -57,6 +63,10 @@ class ProposeTask(Frozen):
     best_source: str = Field(exclude=True)
     closed: tuple[tuple[str, str | int], ...] = Field(default=(), exclude=True)
     """Moves (lever, value) that decided comparisons have closed, while their assumptions hold."""
+    elsewhere: dict[str, tuple[Tried, ...]] = Field(default={}, exclude=True)
+    """Designs of the run's other kernels, by kernel."""
+    by_estimate: bool = Field(default=False, exclude=True)
+    """The target has no device: the best is the one with the smallest estimate, and gains are estimated ones."""
 
 
 class Proposal(Frozen):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from .emit import emit
 from .evidence import Evidence, Tree, Tried
-from .isa import Isa
-from .levers import Design, Lever, Value, levers
-from .space import DesignKey, key, moved, small_changes, valid, whole_designs
+from .refusals import HOPELESS, Refusals
+from .space import Design, DesignKey, Lever, Space, Value, key, moved, small_changes, valid
 
 __all__ = ["Exhausted", "Proposal", "Situation", "Tried", "choose"]
 
 _PATIENCE = 8
 """Small changes in a row without an acceptance before the runner-up is built on as well."""
+REFUSED_LOG_GAIN = -0.3
+"""What a small change that the compiler refuses is worth: it costs a turn, and its move is not worth repeating soon."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,11 @@ class Situation:
     with their parents: their levers of the same name count half.
     """
 
-    kernel: str
-    isa: Isa
+    space: Space
     tried: Sequence[Tried]
     best: str | None
     seed: int
     floor_ratio: float | None = None
-    probes: Mapping[str, float] = field(default_factory=dict)
     elsewhere: Sequence[Tried] = ()
     closed: frozenset[tuple[str, Value]] = frozenset()
     """Moves (lever, value) that are not worth a trial as things stand."""
@@ -42,7 +40,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A design to register: where it hangs in the tree, its levers, why, and its C."""
+    """A design to register: where it hangs in the tree, its levers, why, and its source."""
 
     kind: Literal["whole", "small"]
     parent: str | None
@@ -60,17 +58,20 @@ class Exhausted:
 
 
 def choose(situation: Situation) -> Proposal | Exhausted:
-    """The next design for the kernel of ``situation``. Raises KeyError for a kernel without a space."""
+    """The next design of the space of ``situation``."""
     return _Chooser(situation).choose()
 
 
 class _Chooser:
     def __init__(self, situation: Situation) -> None:
-        self.s = situation
+        self.s, self.space = situation, situation.space
         self.tree = Tree(situation.tried)
         self.evidence = Evidence(self.tree, Tree(situation.elsewhere))
-        self.seen: set[DesignKey] = {key(t.levers) for t in situation.tried if self._usable(t)}
-        self.levers = {lever.name: lever for lever in levers(situation.kernel, situation.isa)}
+        self.levers = {lever.name: lever for lever in self.space.levers}
+        self.structural = frozenset(lever.name for lever in self.space.levers if lever.structural)
+        self.seen: set[DesignKey] = {key(self.space, t.levers) for t in situation.tried if self._usable(t)}
+        self.refusals = Refusals(self.space.levers, situation.tried, situation.elsewhere)
+        self.hopeless: set[DesignKey] = set()
 
     def choose(self) -> Proposal | Exhausted:
         stages = (self._first_wholes, self._combination, self._runner_up, self._small, self._other_wholes, self._others)
@@ -78,7 +79,8 @@ class _Chooser:
             proposal = stage()
             if proposal is not None:
                 return proposal
-        return Exhausted(f"every design within one move of one that ran was tried ({len(self.seen)} in all)")
+        left = f"; {len(self.hopeless)} more hold what the compiler refused again and again" if self.hopeless else ""
+        return Exhausted(f"every design within one move of one that ran was tried ({len(self.seen)} in all){left}")
 
     # -- whole designs ------------------------------------------------------------------------------------------------
 
@@ -89,9 +91,10 @@ class _Chooser:
         return self._whole(first_only=False, why="small changes of the best are spent")
 
     def _whole(self, *, first_only: bool, why: str) -> Proposal | None:
-        for whole in whole_designs(self.s.kernel, self.s.isa):
-            closed = ("decode", whole.design["decode"]) in self.s.closed
-            if (whole.first or not first_only) and not closed and key(whole.design) not in self.seen:
+        for whole in self.space.wholes():
+            closed = any((name, whole.design[name]) in self.s.closed for name in self.structural)
+            hopeless = not first_only and self.refusals.chance(whole.design) >= HOPELESS
+            if (whole.first or not first_only) and not (closed or hopeless or self._tried(whole.design)):
                 rationale = f"{_sentence(whole.says)} {_sentence(why)}{self._floor()}"
                 return self._proposal("whole", self.s.best, whole.design, whole.title, rationale)
         return None
@@ -112,8 +115,8 @@ class _Chooser:
         ]
         near.sort(key=lambda pair: (-pair[0], sorted(pair[1].items(), key=str)))
         for (gain, one), (other_gain, other) in combinations(near, 2):
-            design = moved(base.levers, {**one, **other})
-            if one.keys() & other.keys() or design is None or key(design) in self.seen:
+            design = moved(self.space, base.levers, {**one, **other})
+            if one.keys() & other.keys() or design is None or self._tried(design):
                 continue
             why = (
                 f"Each was undecided with a positive gain on the best ({_percent(gain)} and {_percent(other_gain)}); "
@@ -127,12 +130,12 @@ class _Chooser:
         return None if base is None else self._small_of(base, "")
 
     def _runner_up(self) -> Proposal | None:
-        """After a run of misses, every other time: a small change of the fastest design with another decode."""
+        """After a run of misses, every other time: a small change of the fastest design of another structure."""
         misses, best = self.tree.misses(), self._best()
         if best is None or misses < _PATIENCE or misses % 2:
             return None
         ranked = [
-            t for t in self.tree.fastest_first() if self._usable(t) and t.levers["decode"] != best.levers["decode"]
+            t for t in self.tree.fastest_first() if self._usable(t) and self._structure(t) != self._structure(best)
         ]
         why = f"Of the runner-up, since {misses} changes in a row were not accepted. "
         return self._small_of(ranked[0], why) if ranked else None
@@ -147,11 +150,16 @@ class _Chooser:
         return None
 
     def _small_of(self, base: Tried, preface: str) -> Proposal | None:
-        candidates = [
-            (self._promise(change.moves), self._coin(change.moves), change)
-            for change in small_changes(self.s.kernel, self.s.isa, base.levers)
-            if key(change.design) not in self.seen and not self.s.closed.intersection(change.moves.items())
-        ]
+        candidates = []
+        for change in small_changes(self.space, base.levers):
+            if self._tried(change.design) or self.s.closed.intersection(change.moves.items()):
+                continue
+            chance = self.refusals.chance(change.design)
+            if chance >= HOPELESS:
+                self.hopeless.add(key(self.space, change.design))
+                continue
+            promise = (1 - chance) * self._promise(change.moves) + chance * REFUSED_LOG_GAIN
+            candidates.append((promise, self._coin(change.moves), change))
         if not candidates:
             return None
         change = max(candidates, key=lambda c: c[:2])[2]
@@ -179,13 +187,19 @@ class _Chooser:
         return 1.5 if (lever.bottleneck == "overhead") == (self.s.floor_ratio < 1.2) else 1.0
 
     def _coin(self, changes: Mapping[str, Value]) -> bytes:
-        text = f"{self.s.seed}|{self.s.kernel}|{sorted(changes.items())}"
+        text = f"{self.s.seed}|{self.space.kernel}|{sorted(changes.items())}"
         return hashlib.sha256(text.encode()).digest()
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
     def _usable(self, tried: Tried) -> bool:
-        return bool(tried.levers) and valid(self.s.kernel, self.s.isa, tried.levers)
+        return bool(tried.levers) and valid(self.space, tried.levers)
+
+    def _tried(self, design: Design) -> bool:
+        return key(self.space, design) in self.seen
+
+    def _structure(self, tried: Tried) -> Mapping[str, Value]:
+        return {name: tried.levers[name] for name in self.structural}
 
     def _best(self) -> Tried | None:
         best = None if self.s.best is None else self.tree.by_id.get(self.s.best)
@@ -197,7 +211,7 @@ class _Chooser:
     def _proposal(
         self, kind: Literal["whole", "small"], parent: str | None, design: Design, title: str, rationale: str
     ) -> Proposal:
-        source = emit(self.s.kernel, self.s.isa, design, _sentence(title))
+        source = self.space.emit(design, _sentence(title))
         return Proposal(kind, parent, design, title, rationale, source)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .levers import Design, Value
+from .space import Design, Value
 
 _TOO_SLOW_LOG_GAIN = -0.15
 """What counts as measured for a design that the short probe found plainly slower."""
@@ -21,7 +21,7 @@ class Tried:
     ``levers`` is empty for a design that the playbook did not write. ``outcome`` is a value of
     :class:`~kernelwright.hardware.outcome.Outcome`; ``verdict`` is ``accepted``, ``rejected``, ``undecided``, ``held`` or
     None when there was no comparison; ``log_gain`` is log(seconds of its parent / its own seconds), None when it was not
-    measured.
+    measured. Where there is no device, seconds are estimates, and ``accepted`` means the smallest estimate of its time.
     """
 
     id: str

@@ -1,15 +1,38 @@
-"""The design space: whole-kernel designs to start from, and small changes of a design."""
+"""What a target brings for its kernels to be searched: a space of designs, written as levers with an emitter.
+
+A space is for one kernel where it stands: target, dimensions, what the compiler predefines, what the probes said. The
+chooser asks nothing else of a target, so that a new one is searched by bringing a space (see :mod:`.spaces`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
+from typing import Literal, Protocol, runtime_checkable
 
-from .isa import Isa
-from .levers import DECODE_SAYS, KERNELS, Design, Lever, Value, levers, weight_format
-
+Value = str | int
+Design = Mapping[str, Value]
+"""One value for each lever of a kernel."""
 DesignKey = tuple[tuple[str, Value], ...]
+
+Bottleneck = Literal["memory", "decode", "latency", "overhead"]
+
+
+@dataclass(frozen=True)
+class Lever:
+    """A named choice. ``values`` stand in order of promise; the first is where a design starts.
+
+    A ``structural`` lever tells whole designs apart: no small change moves it. Larger values of a lever that ``grows``
+    need more of something scarce, such as on-chip memory: where one is refused, larger ones are expected to be.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+    bottleneck: Bottleneck
+    says: str
+    structural: bool = False
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,99 +53,83 @@ class Change:
     design: Design
 
 
-def supported(kernel: str, isa: Isa) -> bool:
-    """Whether the playbook can write C for ``kernel`` in the dialect of ``isa``."""
-    if kernel not in KERNELS:
-        return False
-    try:
-        levers(kernel, isa)
-    except KeyError:
-        return False
-    return True
+@dataclass(frozen=True)
+class Place:
+    """Where a space is asked for. ``macros`` are what the compiler predefines, by name; ``probes`` valid readings."""
+
+    target: str
+    kernel: str
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    macros: Mapping[str, str] = field(default_factory=dict)
+    probes: Mapping[str, float] = field(default_factory=dict)
 
 
-def start(kernel: str, isa: Isa) -> Design:
-    """The design with each lever at its first value."""
-    return {lever.name: lever.values[0] for lever in levers(kernel, isa)}
+@runtime_checkable
+class Space(Protocol):
+    """The designs of one kernel in one place. Equal places give equal spaces: nothing here depends on time or luck.
 
-
-def canonical(design: Design) -> Design:
-    """The same design with levers that have no effect at the value that stands for all of them.
-
-    Two designs with the same canonical form have the same C.
+    Not every design needs to compile: what the compiler refuses is learned from, and kept away from afterwards.
     """
-    fixed = dict(design)
-    if fixed.get("prefetch") == "off" and fixed.get("scale_prefetch", "off") == "off":
-        fixed["hint"] = "l2"
-    if fixed.get("epilogue") == "head":
-        fixed["grain"] = 128
-    if fixed.get("pairing") == "fused" and fixed["rows"] == 1:
-        fixed["pairing"] = "separate"
-    if fixed["rows"] == 1 and fixed.get("down_rows", 1) == 1:
-        fixed["order"] = "spread"
-    return fixed
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def levers(self) -> tuple[Lever, ...]:
+        """What can be varied, in the order in which it is thought of."""
+
+    def wholes(self) -> tuple[Whole, ...]:
+        """Different structures, in order of promise; those not ``first`` are for when small changes are spent."""
+
+    def canonical(self, design: Design) -> Design:
+        """The same design with levers that have no effect at the value that stands for all of them.
+
+        Two designs with the same canonical form have the same source.
+        """
+
+    def emit(self, design: Design, says: str = "") -> str:
+        """The whole source of a design; ``says`` opens its header comment."""
 
 
-def key(design: Design) -> DesignKey:
+def start(space: Space) -> Design:
+    """The design with each lever at its first value."""
+    return {lever.name: lever.values[0] for lever in space.levers}
+
+
+def key(space: Space, design: Design) -> DesignKey:
     """A hashable identity of a design: its canonical levers by name."""
-    return tuple(sorted(canonical(design).items()))
+    return tuple(sorted(space.canonical(design).items()))
 
 
-def valid(kernel: str, isa: Isa, design: Design) -> bool:
-    """Whether ``design`` has a value in range for exactly the levers of ``kernel``."""
-    known = {lever.name: lever.values for lever in levers(kernel, isa)}
+def valid(space: Space, design: Design) -> bool:
+    """Whether ``design`` has a value in range for exactly the levers of the space."""
+    known = {lever.name: lever.values for lever in space.levers}
     return design.keys() == known.keys() and all(design[name] in values for name, values in known.items())
 
 
-def points(kernel: str, isa: Isa) -> int:
+def points(space: Space) -> int:
     """How many combinations of lever values there are, before those with the same canonical form are merged."""
-    return prod(len(lever.values) for lever in levers(kernel, isa))
+    return prod(len(lever.values) for lever in space.levers)
 
 
-def whole_designs(kernel: str, isa: Isa) -> tuple[Whole, ...]:
-    """Different structures, in order of promise; those that are not ``first`` are for when small changes are spent."""
-    base = start(kernel, isa)
-    decode = next(lever for lever in levers(kernel, isa) if lever.name == "decode")
-    wholes = []
-    for value in decode.values:
-        says = DECODE_SAYS[weight_format(kernel), str(value)]
-        wholes.append(Whole(f"decode by {value}", says, canonical({**base, "decode": value}), first=value != "table"))
-    rows_alone = {"rows": 1, "accumulators": 4, **({"down_rows": 1} if "down_rows" in base else {})}
-    structures: tuple[tuple[str, str, Mapping[str, Value]], ...] = (
-        (
-            "neighbouring rows",
-            "rows in flight are neighbours, and lines are asked for one group of rows ahead",
-            {"order": "adjacent", "prefetch": "next"},
-        ),
-        ("one row at a time", "a single stream of weights, with four sums to keep the FMAs apart", rows_alone),
-    )
-    for title, says, levers_of in structures:
-        wholes.append(Whole(title, says, canonical({**base, **levers_of}), first=False))
-    return tuple(wholes)
-
-
-def moves(kernel: str, isa: Isa, design: Design) -> Iterator[tuple[Lever, Value]]:
-    """Each lever with each other value, in the order of the levers and of their values; ``decode`` is not one of them."""
-    for lever in levers(kernel, isa):
-        if lever.name != "decode":
-            for value in lever.values:
-                if value != design[lever.name]:
-                    yield lever, value
-
-
-def moved(design: Design, changes: Mapping[str, Value]) -> Design | None:
+def moved(space: Space, design: Design, changes: Mapping[str, Value]) -> Design | None:
     """``design`` with ``changes``, canonical; None when that is the same design."""
-    result = canonical({**design, **changes})
-    return None if key(result) == key(design) else result
+    result = space.canonical({**design, **changes})
+    return None if key(space, result) == key(space, design) else result
 
 
-def small_changes(kernel: str, isa: Isa, design: Design) -> tuple[Change, ...]:
-    """Every design that differs from ``design`` in one lever, without duplicates."""
-    seen = {key(design)}
+def small_changes(space: Space, design: Design) -> tuple[Change, ...]:
+    """Every design that differs from ``design`` in one lever that is not structural, without duplicates.
+
+    They stand in the order of the levers and of their values.
+    """
+    seen = {key(space, design)}
     found = []
-    for lever, value in moves(kernel, isa, design):
-        result = moved(design, {lever.name: value})
-        if result is not None and key(result) not in seen:
-            seen.add(key(result))
-            found.append(Change({lever.name: value}, result))
+    for lever in space.levers:
+        for value in () if lever.structural else lever.values:
+            result = None if value == design[lever.name] else moved(space, design, {lever.name: value})
+            if result is not None and key(space, result) not in seen:
+                seen.add(key(space, result))
+                found.append(Change({lever.name: value}, result))
     return tuple(found)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from kernelwright import __version__
 from kernelwright.acceptance.policy import Policy
-from kernelwright.agents.playbook.emit import emit
-from kernelwright.agents.playbook.isa import from_macros
+from kernelwright.agents.playbook.cpu.isa import from_macros
+from kernelwright.agents.playbook.cpu.space import CpuSpace
 from kernelwright.agents.playbook.space import start
 from kernelwright.agents.port import NothingLeft, Proposal, ProposeTask
 from kernelwright.cli.guard import tell_who_waits
@@ -125,7 +125,8 @@ def main() -> int:
     policy = Policy().with_overrides(options.policy)
     target = CpuTarget(holder="the A/A run", sandbox=options.sandbox, on_wait=tell_who_waits)
     isa = from_macros(target.macros())
-    source = emit(KERNEL, isa, start(KERNEL, isa))
+    space = CpuSpace(KERNEL, isa)
+    source = space.emit(start(space))
     spec = TINY[KERNEL]() if options.tiny else kernel(KERNEL)
     # The baseline is one of them as well: nothing in this run is faster than anything else.
     spec = replace(spec, baselines={target.name: variant(source, 0)})

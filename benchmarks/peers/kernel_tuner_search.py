@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 from kernelwright.acceptance.estimate import Gain, hodges_lehmann
-from kernelwright.agents.playbook.emit import emit
-from kernelwright.agents.playbook.isa import Isa, from_macros
+from kernelwright.agents.playbook.cpu.emit import emit
+from kernelwright.agents.playbook.cpu.isa import Isa, from_macros
 from kernelwright.cli.logs import configure
 from kernelwright.hardware.cpu import CpuTarget
 from kernelwright.hardware.outcome import Outcome

@@ -21,9 +21,9 @@ from kernel_tuner.interface import Options, strategy_map  # type: ignore[import-
 from kernel_tuner.runners.runner import Runner  # type: ignore[import-not-found]
 from kernel_tuner.searchspace import Searchspace  # type: ignore[import-not-found]
 from kernel_tuner.util import InvalidConfig, RuntimeFailedConfig, TuningBudget  # type: ignore[import-not-found]
-from kernelwright.agents.playbook.isa import Isa
-from kernelwright.agents.playbook.levers import Value, levers
-from kernelwright.agents.playbook.space import canonical
+from kernelwright.agents.playbook.cpu.isa import Isa
+from kernelwright.agents.playbook.cpu.space import CpuSpace
+from kernelwright.agents.playbook.space import Value
 
 OBJECTIVE = "time"
 """Kernel Tuner's default: seconds of a call here, the mean of the readings, to be made small."""
@@ -79,13 +79,14 @@ class Space:
     """
 
     def __init__(self, kernel: str, isa: Isa) -> None:
-        self.values = {lever.name: lever.values for lever in levers(kernel, isa)}
+        self._written = CpuSpace(kernel, isa)
+        self.values = {lever.name: lever.values for lever in self._written.levers}
         self.parameters = {name: list(range(len(values))) for name, values in self.values.items()}
         self.search = Searchspace(self.parameters, self._is_canonical, 1024)
 
     def _is_canonical(self, point: Mapping[str, int]) -> bool:
         design = {name: values[point[name]] for name, values in self.values.items()}
-        return dict(canonical(design)) == design
+        return dict(self._written.canonical(design)) == design
 
     def design(self, point: Iterable[int]) -> Design:
         """The levers' values at a point."""

@@ -37,6 +37,7 @@ def log_gain(design: DesignView) -> tuple[str | None, float | None, int]:
 def tried(design: DesignView) -> Tried:
     """A design as a specialist is told of it."""
     against, gain, pairs = log_gain(design)
+    estimated_against, estimated_gain = estimated_log_gain(design)
     proposed = design.proposed
     return Tried(
         id=design.id,
@@ -50,7 +51,18 @@ def tried(design: DesignView) -> Tried:
         against=against,
         log_gain=gain,
         pairs=pairs,
+        estimated_against=estimated_against,
+        estimated_log_gain=estimated_gain,
     )
+
+
+def estimated_log_gain(design: DesignView) -> tuple[str | None, float | None]:
+    """Against which best a design was estimated last, and log(that one's estimate / its own); None where it was not."""
+    for check in reversed(design.checks):
+        if check.check == "estimate" and "log_ratio" in check.details:
+            against = check.details.get("against")
+            return (None if against is None else str(against)), float(check.details["log_ratio"])
+    return None, None
 
 
 def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
@@ -76,6 +88,12 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
         tried=tuple(tried(design) for design in tree.designs.values()),
         best_source=wb.source(kernel, best),
         closed=tuple(sorted(closed, key=str)),
+        elsewhere={
+            name: tuple(tried(design) for design in other.designs.values())
+            for name, other in wb.view.trees.items()
+            if name != kernel
+        },
+        by_estimate=not wb.target.has_device,
     )
 
 

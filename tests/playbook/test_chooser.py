@@ -6,21 +6,22 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelwright.agents.playbook import space
 from kernelwright.agents.playbook.chooser import Exhausted, Proposal, Situation, Tried, choose
-from kernelwright.agents.playbook.isa import Isa
-from kernelwright.agents.playbook.levers import KERNELS, Value
+from kernelwright.agents.playbook.cpu.isa import Isa
+from kernelwright.agents.playbook.cpu.levers import KERNELS
+from kernelwright.agents.playbook.cpu.space import CpuSpace
+from kernelwright.agents.playbook.space import DesignKey, Value, key, small_changes, start, valid
 
 AVX2 = Isa("avx2")
 BASELINE = Tried("baseline", None, {}, "ok", "accepted", 0.0)
-ATTENTION = "sliding_attention_output"
+ATTENTION = CpuSpace("sliding_attention_output", AVX2)
 
 
 def grown(kernel: str, fates: list[tuple[str, float]], seed: int) -> list[tuple[Situation, Proposal]]:
     """A tree grown by the chooser itself, each proposal meeting the fate of its turn."""
     tried, best, steps = [BASELINE], "baseline", []
     for number, (fate, gain) in enumerate(fates):
-        situation = Situation(kernel, AVX2, tuple(tried), best, seed, floor_ratio=1.5)
+        situation = Situation(CpuSpace(kernel, AVX2), tuple(tried), best, seed, floor_ratio=1.5)
         proposal = choose(situation)
         assert isinstance(proposal, Proposal)
         steps.append((situation, proposal))
@@ -49,11 +50,12 @@ FATES = st.lists(
 def test_every_proposal_is_new_valid_and_hangs_on_a_known_design(
     kernel: str, fates: list[tuple[str, float]], seed: int
 ) -> None:
-    seen: set[space.DesignKey] = set()
+    space = CpuSpace(kernel, AVX2)
+    seen: set[DesignKey] = set()
     for situation, proposal in grown(kernel, fates, seed):
-        assert space.valid(kernel, AVX2, proposal.levers)
-        assert space.key(proposal.levers) not in seen
-        seen.add(space.key(proposal.levers))
+        assert valid(space, proposal.levers)
+        assert key(space, proposal.levers) not in seen
+        seen.add(key(space, proposal.levers))
         assert proposal.parent in {t.id for t in situation.tried}
         assert f"void {kernel}(" in proposal.source
         assert proposal.title
@@ -67,18 +69,18 @@ def test_equal_situations_get_equal_answers(kernel: str, fates: list[tuple[str, 
         assert choose(replace(situation)) == proposal
 
 
-def first(kernel: str = ATTENTION) -> tuple[dict[str, Value], list[Tried]]:
+def first() -> tuple[dict[str, Value], list[Tried]]:
     """The first whole design as the best, and all the others tried and rejected."""
     tried = [BASELINE]
-    for number, whole in enumerate(space.whole_designs(kernel, AVX2)):
+    for number, whole in enumerate(ATTENTION.wholes()):
         verdict = "rejected" if number else "accepted"
         tried.append(Tried(f"w{number}", "baseline", whole.design, "ok", verdict, 2.0 - number))
     return dict(tried[1].levers), tried
 
 
 def test_whole_designs_come_first_in_their_order() -> None:
-    wholes = [whole for whole in space.whole_designs(ATTENTION, AVX2) if whole.first]
-    proposals = [proposal for _, proposal in grown(ATTENTION, [("rejected", -0.1)] * len(wholes), 0)]
+    wholes = [whole for whole in ATTENTION.wholes() if whole.first]
+    proposals = [proposal for _, proposal in grown(ATTENTION.kernel, [("rejected", -0.1)] * len(wholes), 0)]
     assert [p.levers for p in proposals] == [whole.design for whole in wholes]
     assert {p.kind for p in proposals} == {"whole"}
 
@@ -87,7 +89,7 @@ def test_two_near_misses_are_put_together() -> None:
     best, tried = first()
     for name, change in (("a", {"unroll": 2}), ("b", {"hint": "l1"})):
         tried.append(Tried(name, "w0", {**best, **change}, "ok", "undecided", 0.008))
-    proposal = choose(Situation(ATTENTION, AVX2, tried, "w0", 1))
+    proposal = choose(Situation(ATTENTION, tried, "w0", 1))
     assert isinstance(proposal, Proposal)
     assert proposal.parent == "w0"
     assert proposal.levers == {**best, "unroll": 2, "hint": "l1"}
@@ -96,12 +98,12 @@ def test_two_near_misses_are_put_together() -> None:
 
 def test_a_move_that_helped_elsewhere_comes_before_those_that_hurt() -> None:
     _, tried = first()
-    other = space.start("sliding_project_qkv", AVX2)
+    other = start(CpuSpace("sliding_project_qkv", AVX2))
     elsewhere = [
         Tried("q", None, other, "ok", "accepted", 0.0),
         Tried("good", "q", {**other, "unroll": 2}, "ok", "accepted", 0.08),
     ]
-    situation = Situation(ATTENTION, AVX2, tried, "w0", 1, elsewhere=elsewhere)
+    situation = Situation(ATTENTION, tried, "w0", 1, elsewhere=elsewhere)
     proposal = choose(situation)
     assert isinstance(proposal, Proposal)
     assert proposal.title == "unroll 2"
@@ -113,11 +115,11 @@ def test_a_move_that_helped_elsewhere_comes_before_those_that_hurt() -> None:
 
 def test_after_a_run_of_misses_the_runner_up_gets_a_turn() -> None:
     best, tried = first()
-    changes = space.small_changes(ATTENTION, AVX2, best)[:8]
+    changes = small_changes(ATTENTION, best)[:8]
     tried += [Tried(f"m{i}", "w0", c.design, "ok", "rejected", -0.9 - i) for i, c in enumerate(changes)]
     # The other whole designs count as misses too, so the parity is set by their number.
     for extra in range(2):
-        proposal = choose(Situation(ATTENTION, AVX2, tried, "w0", 3))
+        proposal = choose(Situation(ATTENTION, tried, "w0", 3))
         assert isinstance(proposal, Proposal)
         if proposal.parent != "w0":
             break
@@ -129,20 +131,20 @@ def test_after_a_run_of_misses_the_runner_up_gets_a_turn() -> None:
 def test_a_person_s_design_as_the_best_is_no_obstacle() -> None:
     _, tried = first()
     tried.append(Tried("person", "w0", {}, "ok", "accepted", 0.1))
-    proposal = choose(Situation(ATTENTION, AVX2, tried, "person", 3))
+    proposal = choose(Situation(ATTENTION, tried, "person", 3))
     assert isinstance(proposal, Proposal)
     assert proposal.kind == "small"
     assert proposal.parent == "w0"
 
 
 def test_when_all_is_tried_it_says_so() -> None:
-    isa = Isa("portable")
+    space = CpuSpace(ATTENTION.kernel, Isa("portable"))
     tried, best = [BASELINE], "baseline"
-    everything = {space.key(w.design): w.design for w in space.whole_designs(ATTENTION, isa)}
+    everything = {key(space, w.design): w.design for w in space.wholes()}
     for whole in list(everything.values()):
-        for change in space.small_changes(ATTENTION, isa, whole):
-            everything.setdefault(space.key(change.design), change.design)
+        for change in small_changes(space, whole):
+            everything.setdefault(key(space, change.design), change.design)
     tried += [Tried(f"d{i}", "baseline", d, "build-failed", None, None) for i, d in enumerate(everything.values())]
-    answer = choose(Situation(ATTENTION, isa, tried, best, 1))
+    answer = choose(Situation(space, tried, best, 1))
     assert isinstance(answer, Exhausted)
     assert str(len(everything)) in answer.reason

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernelwright.agents.playbook import space
-from kernelwright.agents.playbook.isa import Isa, from_macros
-from kernelwright.agents.playbook.levers import KERNELS
+from kernelwright.agents.playbook.cpu.isa import Isa, from_macros
+from kernelwright.agents.playbook.cpu.levers import KERNELS
+from kernelwright.agents.playbook.cpu.space import CpuSpace
+from kernelwright.agents.playbook.space import Whole
 from kernelwright.kernels import decoder_feedforward, sliding_attention_output, sliding_project_qkv
 from kernelwright.kernels.spec import KernelSpec
 
@@ -42,19 +43,19 @@ def _host_has(*flags: str) -> bool:
 NEEDS_AVX2 = pytest.mark.skipif(not _host_has("avx2", "fma", "f16c"), reason="this host has no AVX2 with FMA and F16C")
 
 
-def wholes(isa: Isa) -> list[tuple[str, space.Whole]]:
+def wholes(isa: Isa) -> list[tuple[str, Whole]]:
     """The whole designs of each kernel, one for each decode and structure."""
-    return [(kernel, whole) for kernel in KERNELS for whole in space.whole_designs(kernel, isa)]
+    return [(kernel, whole) for kernel in KERNELS for whole in CpuSpace(kernel, isa).wholes()]
 
 
-def decodes(isa: Isa) -> list[tuple[str, space.Whole]]:
+def decodes(isa: Isa) -> list[tuple[str, Whole]]:
     """Those of them that differ in the decode alone."""
     return [(kernel, whole) for kernel, whole in wholes(isa) if whole.title.startswith("decode")]
 
 
 def name(value: object) -> str | None:
     """The name of a parameter in a test's id."""
-    return value.title.replace(" ", "-") if isinstance(value, space.Whole) else None
+    return value.title.replace(" ", "-") if isinstance(value, Whole) else None
 
 
 def right(machine: Machine, kernel: str, source: str, folder: Path, include: Path | None = None) -> None:

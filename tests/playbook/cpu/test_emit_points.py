@@ -6,15 +6,16 @@ import random
 from pathlib import Path
 
 import pytest
-from kernelwright.agents.playbook import space
-from kernelwright.agents.playbook.emit import emit
-from kernelwright.agents.playbook.levers import KERNELS, levers
+from kernelwright.agents.playbook.cpu.emit import emit
+from kernelwright.agents.playbook.cpu.levers import KERNELS
+from kernelwright.agents.playbook.cpu.space import CpuSpace
+from kernelwright.agents.playbook.space import Whole
 from support.written_c import AVX2, HERE, NEEDS_AVX2, decodes, name, right, wholes
 
 
 @pytest.mark.parametrize(("kernel", "whole"), [pair for pair in wholes(AVX2) if pair not in decodes(AVX2)], ids=name)
 @NEEDS_AVX2
-def test_other_structures_are_right(kernel: str, whole: space.Whole, tmp_path: Path) -> None:
+def test_other_structures_are_right(kernel: str, whole: Whole, tmp_path: Path) -> None:
     right(HERE, kernel, emit(kernel, AVX2, whole.design), tmp_path)
 
 
@@ -23,5 +24,6 @@ def test_other_structures_are_right(kernel: str, whole: space.Whole, tmp_path: P
 @NEEDS_AVX2
 def test_drawn_points_are_right(kernel: str, seed: int, tmp_path: Path) -> None:
     rng = random.Random(20 + seed)
-    drawn = {lever.name: rng.choice(lever.values) for lever in levers(kernel, AVX2)}
-    right(HERE, kernel, emit(kernel, AVX2, space.canonical(drawn)), tmp_path)
+    space = CpuSpace(kernel, AVX2)
+    drawn = {lever.name: rng.choice(lever.values) for lever in space.levers}
+    right(HERE, kernel, space.emit(space.canonical(drawn)), tmp_path)

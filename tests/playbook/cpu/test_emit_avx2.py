@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernelwright.agents.playbook import space
-from kernelwright.agents.playbook.emit import emit
+from kernelwright.agents.playbook.cpu.emit import emit
+from kernelwright.agents.playbook.space import Whole
 from support.written_c import AVX2, HERE, NEEDS_AVX2, decodes, name, right
 
 
 @pytest.mark.parametrize(("kernel", "whole"), decodes(AVX2), ids=name)
 @NEEDS_AVX2
-def test_decodes_are_right(kernel: str, whole: space.Whole, tmp_path: Path) -> None:
+def test_decodes_are_right(kernel: str, whole: Whole, tmp_path: Path) -> None:
     right(HERE, kernel, emit(kernel, AVX2, whole.design), tmp_path)

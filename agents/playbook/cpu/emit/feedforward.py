@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...space import Design
 from ..isa import Isa
-from ..levers import Design
 from .fragments import fragment
 from .gemv import fp4_matrix, needs_ahead, vocabulary
 from .parallel import Staging, schedule

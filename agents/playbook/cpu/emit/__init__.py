@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from textwrap import wrap
 
+from ...space import Design
 from ..isa import Isa
-from ..levers import Design
 from . import attention_output, feedforward, project_qkv
 
 _EMITTERS: Mapping[str, Callable[[Isa, Design], str]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...space import Design
 from ..isa import Isa
-from ..levers import Design
 from . import nvfp4
 from .fragments import fragment
 from .parallel import Staging

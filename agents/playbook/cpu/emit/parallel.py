@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..levers import Design
+from ...space import Design
 
 _SCHEDULES = {"static": "static", "dynamic": "dynamic", "guided": "guided", "cyclic": "static, 1"}
 

@@ -1,29 +1,12 @@
-"""The levers: what can be varied in a design, and which bottleneck each one addresses."""
+"""The levers of C on a CPU: what can be varied in a design, and which bottleneck each one addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
+from ..space import Lever, Value
 from .isa import Isa
-
-Value = str | int
-Design = Mapping[str, Value]
-"""One value for each lever of a kernel."""
-
-Bottleneck = Literal["memory", "decode", "latency", "overhead"]
-
-
-@dataclass(frozen=True)
-class Lever:
-    """A named choice. ``values`` stand in order of promise; the first is where a design starts."""
-
-    name: str
-    values: tuple[Value, ...]
-    bottleneck: Bottleneck
-    says: str
-
 
 KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
 """Kernels that the playbook writes C for."""
@@ -76,6 +59,7 @@ def _decode(kernel: str, isa: Isa) -> Lever:
         tuple(decode for decode in known if _NEEDS.get(decode, frozenset()) <= isa.features),
         "decode",
         "how weight codes become numbers to multiply with",
+        structural=True,
     )
 
 

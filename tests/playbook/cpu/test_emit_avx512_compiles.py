@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernelwright.agents.playbook import space
-from kernelwright.agents.playbook.emit import emit
+from kernelwright.agents.playbook.cpu.emit import emit
+from kernelwright.agents.playbook.space import Whole
 from support.written_c import AVX512, SAPPHIRE_RAPIDS, SPECS, decodes, name
 
 
 @pytest.mark.parametrize(("kernel", "whole"), decodes(AVX512), ids=name)
-def test_decodes_compile(kernel: str, whole: space.Whole, tmp_path: Path) -> None:
+def test_decodes_compile(kernel: str, whole: Whole, tmp_path: Path) -> None:
     missing = SAPPHIRE_RAPIDS.missing()
     if missing is not None:
         pytest.skip(missing)

@@ -1,0 +1,1 @@
+"""The space of C on a CPU: dialects, levers, and what writes the C."""
