@@ -44,10 +44,18 @@ class CpuSettings(_Section):
     sandbox: Literal["auto", "full", "reduced"] = "auto"
 
 
-class Targets(_Section):
-    """Settings of the targets, by name."""
+class Targets(BaseModel):
+    """Settings of the targets, by name. Those of the CPU are known here; any other target checks its own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+    __pydantic_extra__: dict[str, dict[str, str | int | float | bool]] = Field(init=False)
 
     cpu: CpuSettings = Field(default_factory=CpuSettings)
+
+    def of(self, name: str) -> dict[str, Any]:
+        """The settings of one target, as the keyword arguments that make it."""
+        found: dict[str, Any] = self.model_dump().get(name) or {}
+        return found
 
 
 class Budgets(_Section):

@@ -77,7 +77,7 @@ def kernel_fields(desk: Desk, answers: AnswersView, kernel: str) -> dict[str, An
     tree, spec = desk.tree(kernel), desk.specs[kernel]
     stories = [story(design) for design in tree.designs.values() if design.id != tree.baseline]
     near = [s for s in stories if s.verdict in ("undecided", "rejected") and s.ratio is not None and s.ratio >= NEAR]
-    best = tree.best or ""
+    best = tree.leader or ""
     pieces = [Piece(name=f"source of the best design {best}", text=desk.source(kernel, best))] if best else []
     for each in near[-2:]:
         parent = each.parent or best
@@ -92,10 +92,13 @@ def kernel_fields(desk: Desk, answers: AnswersView, kernel: str) -> dict[str, An
         "dimensions": dict(spec.dimensions),
         "knowledge": facts(desk, kernel, answers),
         "best": best,
-        "best_seconds": tree.best_seconds,
+        "best_seconds": tree.leader_seconds,
         "floor_seconds": tree.floor.seconds if tree.floor else None,
         "path": path(tree, best),
-        "helped": tuple(s for s in stories if s.gain is not None)[-SHOWN:],
+        "device": desk.view.device,
+        "helped": tuple(s for s in stories if s.gain is not None or (s.verdict == "held" and s.outcome == "ok"))[
+            -SHOWN:
+        ],
         "hurt": tuple(s for s in stories if s.verdict == "rejected" and s.ratio is not None and s.ratio < 1)[-SHOWN:],
         "near_misses": tuple(near[-SHOWN:]),
         "failed": tuple(s for s in stories if s.outcome != "ok")[-SHOWN:],

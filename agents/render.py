@@ -62,7 +62,8 @@ def _what(task: RoleTask) -> str:
 def _search(task: KernelTask) -> Iterable[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in task.dimensions.items())
     yield f"## Contract\n\n{quoted('contract', task.contract)}\n\nDimensions: {sizes}."
-    state = [f"best: {task.best}, {_seconds(task.best_seconds)}", f"floor: {_seconds(task.floor_seconds)}"]
+    how = "" if task.device else " as estimated (there is no device to read on)"
+    state = [f"best: {task.best}, {_seconds(task.best_seconds)}{how}", f"floor: {_seconds(task.floor_seconds)}"]
     if task.best_seconds and task.floor_seconds:
         state.append(f"ratio to the floor: {task.best_seconds / task.floor_seconds:.3f}")
     yield _section("State", state)
@@ -85,6 +86,8 @@ def _story(each: Story) -> str:
         return f"{said}: {each.outcome}: '{one_line(each.reason, 160)}'"
     if each.ratio is not None:
         return f"{said}: {each.verdict or 'open'}, {each.ratio:.4f}x of {each.against} over {each.pairs} pairs"
+    if each.verdict == "held":
+        return f"{said}: held: '{one_line(each.reason, 160)}'"
     return f"{said}: {each.verdict or 'not compared'}"
 
 

@@ -67,6 +67,8 @@ class KernelTask(RoleTask):
     best: str
     best_seconds: float | None
     floor_seconds: float | None
+    device: bool = True
+    """Without one nothing was read: seconds are estimates, and the best is the best by estimate."""
     path: tuple[Story, ...] = ()
     """From the baseline to the best."""
     helped: tuple[Story, ...] = ()

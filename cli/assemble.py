@@ -16,7 +16,7 @@ from ..events.log import EventLog
 from ..events.views.run import RunView
 from ..events.views.summary import list_runs
 from ..hardware.discovery import find_target
-from ..hardware.target import Target, TargetError
+from ..hardware.target import OwnKernels, Target, TargetError
 from ..kernels.registry import KernelError, kernel, load_kernel_file
 from ..kernels.spec import KernelSpec
 from .output import fail, warn
@@ -39,15 +39,17 @@ class Parts:
 def assemble(settings: Config, *, as_json: bool) -> Parts:
     """The parts for new settings; what is unknown or missing ends the command with one line."""
     try:
+        target = find_target(settings.target, settings.targets.of(settings.target))
+        target.toolchain()
         own = [load_kernel_file(Path(file)) for file in settings.kernel_files]
         specs = {spec.name: spec for spec in own}
+        brought = target.kernels() if isinstance(target, OwnKernels) else {}
         # A kernel file alone means that kernel; naming kernels beside it means those too.
-        wanted = () if own and settings.kernels == Config().kernels else settings.kernels
-        specs = {**{name: specs.get(name) or kernel(name) for name in wanted}, **specs}
+        by_default = settings.kernels == Config().kernels
+        wanted = () if own and by_default else (tuple(brought) or settings.kernels) if by_default else settings.kernels
+        specs = {**{name: specs.get(name) or brought.get(name) or kernel(name) for name in wanted}, **specs}
         if not specs:
             fail("no kernels are named; give --kernels a,b or --kernel-file", as_json=as_json)
-        target = find_target(settings.target, settings.targets.model_dump().get(settings.target) or {})
-        target.toolchain()
     except KernelError as error:
         fail(str(error), as_json=as_json)
     except TargetError as error:
@@ -61,9 +63,17 @@ def remember_kernel_files(log: EventLog, settings: Config) -> dict[str, str]:
 
 
 def assemble_recorded(
-    log: EventLog, view: RunView, *, as_json: bool, changes: Mapping[str, Any] | None = None
+    log: EventLog,
+    view: RunView,
+    *,
+    as_json: bool,
+    changes: Mapping[str, Any] | None = None,
+    others: Mapping[str, Any] | None = None,
 ) -> tuple[Config, Parts]:
-    """The settings and parts of a recorded run, kernel files included, with some settings replaced."""
+    """The settings and parts of a recorded run, kernel files included, with some settings replaced.
+
+    ``others`` are settings of the target that replace those which the run has had so far.
+    """
     assert view.started is not None
     recorded = dict(view.started.config)
     sources: dict[str, str] = recorded.pop("kernel_sources", {})
@@ -76,6 +86,8 @@ def assemble_recorded(
         recorded["kernel_files"] = tuple(files)
         recorded["kernels"] = tuple(recorded.get("kernels", ()))
         recorded["store"] = log.where
+        target, before = recorded.get("target", "cpu"), recorded.get("targets", {})
+        recorded["targets"] = {**before, target: {**before.get(target, {}), **view.options, **(others or {})}}
         settings = Config.model_validate({**recorded, **(changes or {})})
         return settings, assemble(settings, as_json=as_json)
 

@@ -11,6 +11,7 @@ from ..config import DEFAULT_STORE, ConfigError, load_config
 from .access import open_log
 from .guard import explained, interruptible
 from .inspect_commands import Json, Store
+from .options import TargetOptions, ToolchainName, target_settings
 from .output import console, emit_json, fail, nearest, say, warn
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def learn(
     ] = None,
     more: Annotated[list[Path] | None, typer.Argument(help="Further folders or files.")] = None,
     target: TargetName = "cpu",
+    toolchain: ToolchainName = None,
+    option: TargetOptions = None,
     store: Store = DEFAULT_STORE,
     config: ConfigFile = None,
     as_json: Json = False,
@@ -53,7 +56,7 @@ def learn(
     from ..knowledge.documents import DocumentError, read_documents
 
     paths = [*(docs or ()), *(more or ())]
-    settings = _settings(config, target, as_json=as_json)
+    settings = _settings(config, target, toolchain, option, as_json=as_json)
     try:
         documents = read_documents(paths)
     except DocumentError as error:
@@ -102,6 +105,8 @@ def knowledge(
 def recheck(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, in which order.")] = False,
     target: TargetName = "cpu",
+    toolchain: ToolchainName = None,
+    option: TargetOptions = None,
     store: Store = DEFAULT_STORE,
     config: ConfigFile = None,
     as_json: Json = False,
@@ -109,7 +114,7 @@ def recheck(
     """Check again what the installed toolchain has made stale, cheapest first; then the bests of the newest run."""
     from ..events.views.summary import list_runs
 
-    settings = _settings(config, target, as_json=as_json)
+    settings = _settings(config, target, toolchain, option, as_json=as_json)
     with open_log(store, as_json=as_json, read_only=dry_run) as log:
         if dry_run:
             due, bests = _plan(log, settings, as_json=as_json)
@@ -119,7 +124,9 @@ def recheck(
         with explained(as_json=as_json), interruptible():
             checked = study.check(_teller(study, quiet=as_json))
         run = next((str(r["run"]) for r in list_runs(log) if r["target"] == target), None)
-        confirmed = _confirm_bests(log, run, as_json=as_json) if run is not None else {}
+        confirmed = (
+            _confirm_bests(log, run, target_settings(toolchain, option), as_json=as_json) if run is not None else {}
+        )
     if as_json:
         emit_json({"checked": checked, "run": run, "bests": confirmed})
         return
@@ -160,9 +167,11 @@ def upgrade_report(
     print_upgrade(console(), data)
 
 
-def _settings(config: Path | None, target: str, *, as_json: bool) -> Config:
+def _settings(
+    config: Path | None, target: str, toolchain: str | None, option: list[str] | None, *, as_json: bool
+) -> Config:
     try:
-        return load_config(config, {"target": target})
+        return load_config(config, {"target": target, "targets": {target: target_settings(toolchain, option)}})
     except ConfigError as error:
         fail(str(error), as_json=as_json)
 
@@ -235,7 +244,7 @@ def _plan(log: EventLog, settings: Config, *, as_json: bool) -> tuple[list[Due],
     run = next((str(r["run"]) for r in list_runs(log) if r["target"] == settings.target), None)
     view = load_run(log, run) if run is not None else None
     if view is not None and view.toolchain is not None and view.toolchain.fingerprint != fingerprint:
-        bests = {tree.kernel: tree.best for tree in view.trees.values() if tree.best is not None}
+        bests = {tree.kernel: tree.leader for tree in view.trees.values() if tree.leader is not None}
     return due, bests
 
 
@@ -252,8 +261,11 @@ def _tell_plan(due: list[Due], bests: dict[str, str], *, as_json: bool) -> None:
         say("nothing is stale under the toolchain that is installed")
 
 
-def _confirm_bests(log: EventLog, run: str, *, as_json: bool) -> dict[str, str | None]:
-    """Take a run up just far enough that its bests stand under the toolchain that is installed."""
+def _confirm_bests(log: EventLog, run: str, others: dict[str, Any], *, as_json: bool) -> dict[str, str | None]:
+    """Take a run up just far enough that its bests stand under the toolchain that is installed.
+
+    ``others`` are settings of the target that replace the run's own.
+    """
     from ..events.views.load import load_run
     from ..graph import runner
     from .assemble import assemble_recorded
@@ -261,14 +273,14 @@ def _confirm_bests(log: EventLog, run: str, *, as_json: bool) -> dict[str, str |
     view = load_run(log, run)
     if view.toolchain is None:
         return {}
-    _, parts = assemble_recorded(log, view, as_json=as_json)
+    _, parts = assemble_recorded(log, view, as_json=as_json, others=others)
     if parts.target.toolchain().fingerprint == view.toolchain.fingerprint:
-        return {tree.kernel: tree.best for tree in view.trees.values()}
+        return {tree.kernel: tree.leader for tree in view.trees.values()}
     warn(f"confirming the bests of run {run} under the toolchain that is installed")
     with (
         explained(as_json=as_json),
         runner.workbench(log, run, parts.target, parts.specs, parts.panel) as wb,
         interruptible(),
     ):
-        runner.confirm_bests(wb, lambda *_: None)
-        return {tree.kernel: tree.best for tree in wb.view.trees.values()}
+        runner.confirm_bests(wb, lambda *_: None, others)
+        return {tree.kernel: tree.leader for tree in wb.view.trees.values()}

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -35,6 +36,7 @@ def progress_table(view: RunView, step: Step | None) -> Group:
         "accepted",
         "rejected",
         "undecided",
+        "held",
     ):
         table.add_column(heading, justify="left" if heading == "kernel" else "right")
     for tree in view.trees.values():
@@ -42,16 +44,25 @@ def progress_table(view: RunView, step: Step | None) -> Group:
         counts = row["designs"]
         table.add_row(
             tree.kernel,
-            seconds_text(row["best_seconds"]),
-            ratio_text(row["speedup"]),
-            ratio_text(row["floor_ratio"]),
+            *_so_far(row),
             str(counts["proposed"]),
             str(sum(counts["screened"].values())),
             str(counts["accepted"]),
             str(counts["rejected"]),
             str(counts["undecided"]),
+            str(counts["held"]),
         )
     return Group(table, Text(status_line(view, step)))
+
+
+def _so_far(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Best, speedup, ratio to the floor; estimates are marked with a tilde."""
+    guess = row["provisional"]
+    if guess is None:
+        return seconds_text(row["best_seconds"]), ratio_text(row["speedup"]), ratio_text(row["floor_ratio"])
+    texts = seconds_text(guess["seconds"]), ratio_text(guess["speedup"]), ratio_text(guess["floor_ratio"])
+    best, gained, far = (f"~{text}" for text in texts)
+    return best, gained, far
 
 
 def status_line(view: RunView, step: Step | None) -> str:
@@ -99,8 +110,7 @@ class Lines:
         text = status_line(view, step) + f" -> {outcome}"
         tree = view.trees.get(step.kernel)
         if tree is not None:
-            row = kernel_summary(tree)
-            text += f" | best {seconds_text(row['best_seconds'])} {ratio_text(row['speedup'])}"
-            text += f", {ratio_text(row['floor_ratio'])} floor"
+            best, gained, far = _so_far(kernel_summary(tree))
+            text += f" | best {best} {gained}, {far} floor"
         self._console.print(text, highlight=False, soft_wrap=True)
         sys.stderr.flush()

@@ -7,7 +7,15 @@ import sys
 import typer
 
 from .. import __version__
-from . import inspect_commands, knowledge_commands, log_commands, model_commands, run_commands, trust_commands
+from . import (
+    inspect_commands,
+    knowledge_commands,
+    log_commands,
+    model_commands,
+    run_commands,
+    toolchain_commands,
+    trust_commands,
+)
 from .logs import LEVELS, configure
 from .output import fail, nearest
 
@@ -48,6 +56,7 @@ model_commands.register(app)
 log_commands.register(app)
 knowledge_commands.register(app)
 trust_commands.register(app)
+toolchain_commands.register(app)
 
 
 def main() -> None:

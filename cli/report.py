@@ -13,6 +13,8 @@ from .output import counts_text, ratio_text, seconds_text
 
 def result_table(summary: dict[str, Any]) -> Table:
     """One row for each kernel."""
+    if any(kernel["provisional"] is not None for kernel in summary["kernels"]):
+        return provisional_table(summary)
     table = Table(title=f"run {summary['run']} ({summary['state']})", title_justify="left")
     for heading in (
         "kernel",
@@ -42,6 +44,41 @@ def result_table(summary: dict[str, Any]) -> Table:
     return table
 
 
+def provisional_table(summary: dict[str, Any]) -> Table:
+    """One row for each kernel of a target that has no device here: everything in it is an estimate."""
+    title = f"run {summary['run']} ({summary['state']}): provisional, by estimate; no device, so nothing is accepted"
+    table = Table(title=title, title_justify="left")
+    for heading in (
+        "kernel",
+        "baseline est.",
+        "best est.",
+        "est. speedup",
+        "to floor",
+        "limit",
+        "values",
+        "proposed",
+        "screened out",
+        "held",
+    ):
+        left = heading in ("kernel", "limit", "values", "screened out")
+        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    for kernel in summary["kernels"]:
+        found, designs = kernel["provisional"] or {}, kernel["designs"]
+        table.add_row(
+            kernel["name"],
+            seconds_text(found.get("baseline_seconds")),
+            seconds_text(found.get("seconds")),
+            ratio_text(found.get("speedup")),
+            ratio_text(found.get("floor_ratio")),
+            found.get("limit") or "-",
+            found.get("values") or "-",
+            str(designs["proposed"]),
+            counts_text(designs["screened"]),
+            str(designs["held"]),
+        )
+    return table
+
+
 def interval_text(kernel: dict[str, Any]) -> str:
     """The speedup with its interval."""
     if kernel["speedup"] is None:
@@ -54,6 +91,8 @@ def print_result(console: Console, summary: dict[str, Any], store: str) -> None:
     console.print(result_table(summary))
     if summary["geomean_speedup"] is not None:
         console.print(f"geomean speedup over the baselines: [bold]{summary['geomean_speedup']:.2f}x[/bold]")
+    if summary["geomean_provisional"] is not None:
+        console.print(f"geomean over the baselines, by estimate: [bold]{summary['geomean_provisional']:.2f}x[/bold]")
     for kernel in summary["kernels"]:
         if kernel["refused"]:
             console.print(f"[bold red]left out[/bold red] {kernel['name']}: {kernel['refused']}")
@@ -72,5 +111,6 @@ def print_result(console: Console, summary: dict[str, Any], store: str) -> None:
         console.print(f"  kernelwright resume {run}{option}")
     if first is not None:
         console.print(f"  kernelwright tree {run} {first['name']}{option}")
-        console.print(f"  kernelwright explain {run} {first['name']}/{first['best_design']}{option}")
-        console.print(f"  kernelwright source {run} {first['name']}/{first['best_design']}{option}")
+        best = first["provisional"]["design"] if first["provisional"] is not None else first["best_design"]
+        console.print(f"  kernelwright explain {run} {first['name']}/{best}{option}")
+        console.print(f"  kernelwright source {run} {first['name']}/{best}{option}")

@@ -13,6 +13,7 @@ from ..config import DEFAULT_STORE, ConfigError, load_config
 from .access import find_run, find_tree, open_log
 from .guard import explained, interruptible, tell_who_waits
 from .inspect_commands import Json, RunName, Store
+from .options import TargetOptions, ToolchainName, target_settings
 from .output import console, emit_json, fail, say
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    target: Annotated[str | None, typer.Option(help="The accelerator: cpu.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The accelerator: cpu, tpu, rngd, or one that is installed.")
+    ] = None,
     kernels: Annotated[str | None, typer.Option(help="Kernels to optimize: a,b.")] = None,
     kernel_file: Annotated[
         list[Path] | None, typer.Option(help="A Python file that defines a kernel of yours; may be given again.")
@@ -41,6 +44,8 @@ def run(
     sandbox: Annotated[
         str | None, typer.Option(help="Isolation of candidate code: full, or reduced where the machine allows no more.")
     ] = None,
+    toolchain: ToolchainName = None,
+    option: TargetOptions = None,
     policy: Annotated[
         list[str] | None, typer.Option(help="Acceptance threshold key=value; may be given again.")
     ] = None,
@@ -63,10 +68,11 @@ def run(
         "store": store,
         "seed": seed,
         "budgets": {"minutes": minutes},
-        "targets": {"cpu": {"sandbox": sandbox}},
     }
     try:
-        settings = load_config(config, overrides)
+        named = target or load_config(config, {}).target
+        own = {"sandbox": sandbox, **target_settings(toolchain, option)}
+        settings = load_config(config, {**overrides, "targets": {named: own}})
         thresholds = settings.acceptance(policy or ())
     except ConfigError as error:
         fail(str(error), as_json=as_json)
@@ -109,6 +115,8 @@ def resume(
     budget: Annotated[
         list[str] | None, typer.Option(help="A new budget: tokens=N, money=N, engineer.tokens=N; may be given again.")
     ] = None,
+    toolchain: ToolchainName = None,
+    option: TargetOptions = None,
     store: Store = DEFAULT_STORE,
     as_json: Json = False,
 ) -> None:
@@ -128,10 +136,11 @@ def resume(
 
         try:
             changes = {"budgets": budgets_in_force(log, view, budget or ())}
+            others = target_settings(toolchain, option)
         except ConfigError as error:
             fail(str(error), as_json=as_json)
-        _, parts = assemble_recorded(log, view, as_json=as_json, changes=changes)
-        _work(log, run, parts, as_json=as_json, resume_minutes=allowed)
+        _, parts = assemble_recorded(log, view, as_json=as_json, changes=changes, others=others)
+        _work(log, run, parts, as_json=as_json, resume_minutes=allowed, others=others)
 
 
 def submit(
@@ -168,7 +177,15 @@ def submit(
         say(f"  kernelwright explain {run} {kernel}/{result['design']}")
 
 
-def _work(log: EventLog, name: str, parts: Parts, *, as_json: bool, resume_minutes: float | None = None) -> None:
+def _work(
+    log: EventLog,
+    name: str,
+    parts: Parts,
+    *,
+    as_json: bool,
+    resume_minutes: float | None = None,
+    others: dict[str, Any] | None = None,
+) -> None:
     """Drive a run to its end, with progress; Ctrl-C leaves a resumable log and exit code 130."""
     from ..graph import runner
     from ..hardware.target import TargetError
@@ -179,7 +196,7 @@ def _work(log: EventLog, name: str, parts: Parts, *, as_json: bool, resume_minut
         with runner.workbench(log, name, parts.target, parts.specs, parts.panel) as wb:
             wb.on_wait = tell_who_waits
             if resume_minutes is not None:
-                runner.resume(wb, resume_minutes, "search")
+                runner.resume(wb, resume_minutes, "search", others)
             try:
                 with interruptible(), progress(console(stderr=True), quiet=as_json) as observer:
                     runner.drive(wb, observer)

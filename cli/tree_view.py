@@ -11,8 +11,17 @@ from rich.tree import Tree
 
 from ..events.views.explain import status_of
 from ..events.views.tree import DECIDING, DesignView, TreeView
+from .output import seconds_text
 
-COLOURS = {"best": "bold green", "accepted": "green", "baseline": "cyan", "rejected": "dim", "undecided": "yellow"}
+COLOURS = {
+    "best": "bold green",
+    "provisional best by estimate": "bold magenta",
+    "held": "magenta",
+    "accepted": "green",
+    "baseline": "cyan",
+    "rejected": "dim",
+    "undecided": "yellow",
+}
 
 
 def measured_ratio(design: DesignView) -> float | None:
@@ -28,6 +37,7 @@ def tree_data(tree: TreeView) -> dict[str, Any]:
     return {
         "kernel": tree.kernel,
         "best": tree.best,
+        "provisional": tree.provisional,
         "baseline": tree.baseline,
         "lineage": [each.design for each in tree.lineage],
         "designs": [
@@ -40,6 +50,7 @@ def tree_data(tree: TreeView) -> dict[str, Any]:
                 "levers": d.proposed.levers,
                 "status": status_of(tree, d),
                 "ratio": measured_ratio(d),
+                "estimated_seconds": d.estimated_seconds,
                 "gain": d.accepted.gain if d.accepted else None,
             }
             for d in tree.designs.values()
@@ -57,6 +68,8 @@ def print_tree(console: Console, tree: TreeView) -> None:
         text = f"{design.id} {escape(design.proposed.title)}  [{COLOURS.get(status, 'red')}]{status}[/]"
         if ratio is not None:
             text += f"  {ratio:.3f}x of {design.readings[-1].best}"
+        elif design.estimated_seconds is not None:
+            text += f"  ~{seconds_text(design.estimated_seconds)} by estimate"
         parent = nodes.get(design.proposed.parent or "", root)
         nodes[design.id] = parent.add(text)
     console.print(root)

@@ -80,6 +80,8 @@ class RunResumed(RunEvent):
     meets this event."""
     lost: bool = False
     """Whether the holder before never gave the run back: it was killed, or cut off."""
+    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Settings of the target that differ from those before, and hold from here on."""
 
 
 @recorded
@@ -99,6 +101,8 @@ class ToolchainObserved(RunEvent):
     fingerprint: str
     parts: dict[str, str]
     changed: tuple[str, ...]
+    device: bool = True
+    """Whether the target has a device to read on. Without one nothing is accepted: designs are held, by estimate."""
 
 
 @recorded
@@ -208,6 +212,7 @@ class Run(Aggregate):
         minutes: float,
         purpose: Literal["search", "submit"] = "search",
         holder: HeldBy | None = None,
+        options: dict[str, Any] | None = None,
     ) -> Event:
         """Take the run up again; from here on whoever held it before cannot record in it."""
         if not self.version:
@@ -220,6 +225,7 @@ class Run(Aggregate):
             holder=holder or {},
             token=self.token + 1,
             lost=self.stopped is None,
+            options=options or {},
         )
 
     def state(self) -> dict[str, Any]:
@@ -244,9 +250,18 @@ class Run(Aggregate):
         """Stop the run."""
         return self.trigger(RunStopped, context, reason=reason, detail=detail)
 
-    def observe(self, context: Context, fingerprint: str, parts: dict[str, str], changed: tuple[str, ...]) -> Event:
-        """Note which toolchain is in force."""
-        return self.trigger(ToolchainObserved, context, fingerprint=fingerprint, parts=parts, changed=changed)
+    def observe(
+        self,
+        context: Context,
+        fingerprint: str,
+        parts: dict[str, str],
+        changed: tuple[str, ...],
+        *,
+        device: bool = True,
+    ) -> Event:
+        """Note which toolchain is in force, and whether there is a device."""
+        content = {"fingerprint": fingerprint, "parts": parts, "changed": changed, "device": device}
+        return self.trigger(ToolchainObserved, context, **content)
 
     def begin_step(self, context: Context, key: str, name: str, subject: dict[str, str]) -> StepStarted:
         """State the intent of a step; its attempt number counts the intents with this key that had no outcome."""

@@ -48,7 +48,7 @@ def perform(wb: Workbench, step: Step, effect: Effect) -> str:
     """Do one step: intent, effect, outcome. What it recorded and its outcome are saved in one transaction."""
     wb.seconds = {}
     context = replace(wb.context, toolchain=wb.view.toolchain.fingerprint if wb.view.toolchain else "")
-    with wb.leased(context) if step.name in ON_DEVICE else nullcontext():
+    with wb.leased(context) if step.name in ON_DEVICE and wb.target.has_device else nullcontext():
         return _perform(wb, step, effect, context)
 
 

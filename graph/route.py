@@ -52,8 +52,9 @@ def route(view: RunView, policy: Policy, known: KnowledgeView | None = None) -> 
             return step
     for tree in trees:
         if tree.working is not None:
-            return _advance(tree, tree.designs[tree.working], policy)
-    for tree in trees:
+            design = tree.designs[tree.working]
+            return _advance(tree, design, policy) if view.device else _advance_held(tree, design)
+    for tree in trees if view.device else ():
         step = _anchor(view, tree, policy, ended=False)
         if step is not None:
             return step
@@ -63,7 +64,7 @@ def route(view: RunView, policy: Policy, known: KnowledgeView | None = None) -> 
         # A round may register no design or several: counting both tells each from the one before.
         return Step("propose", tree.kernel, turn=len(tree.designs) + view.finished("propose", tree.kernel))
     for tree in trees:
-        step = _close(view, tree, policy)
+        step = _close(view, tree, policy) if view.device else _close_held(tree)
         if step is not None:
             return step
     return Step("finish", turn=view.starts)
@@ -121,10 +122,12 @@ def _prepare(view: RunView, tree: TreeView) -> Step | None:
     epoch = len(baseline.epochs)
     if not baseline.passed("build"):
         return Step("build", kernel, baseline.id, epoch=epoch)
-    if not baseline.passed("oracle"):
+    if not baseline.went_through("oracle"):
         return Step("verify", kernel, baseline.id, epoch=epoch)
     if tree.floor is None:
         return Step("floor", kernel, turn=tree.floors)
+    if not view.device:
+        return None if baseline.passed("estimate") else Step("estimate", kernel, baseline.id, epoch=epoch)
     if tree.noise is None or tree.noise.refused or _outgrown(tree):
         return Step("calibrate", kernel, turn=view.finished("calibrate", kernel))
     return None
@@ -150,6 +153,22 @@ def _advance(tree: TreeView, design: DesignView, policy: Policy) -> Step:
     if decision(policy, design.evidence(DECIDING, best)).verdict == "continue":
         return Step("compare", kernel, name, turn=len(design.evidence(("decide",), best)), epoch=epoch)
     return Step("judge", kernel, name, epoch=epoch)
+
+
+def _advance_held(tree: TreeView, design: DesignView) -> Step:
+    """The same without a device. The estimate comes before the values: running for them takes longer than predicting."""
+    for check, step in (("review", "review"), ("build", "build"), ("estimate", "estimate"), ("oracle", "verify")):
+        if not design.went_through(check):
+            return Step(step, tree.kernel, design.id, epoch=len(design.epochs))  # type: ignore[arg-type]  # the four are step names
+    return Step("judge", tree.kernel, design.id, epoch=len(design.epochs))
+
+
+def _close_held(tree: TreeView) -> Step | None:
+    """At the end the provisional best is run on unseen seeds, if it could be run at all; one that fails loses its place."""
+    design = tree.designs[tree.provisional] if tree.provisional is not None else None
+    if design is None or not design.passed("oracle") or design.passed("recheck"):
+        return None
+    return Step("recheck", tree.kernel, design.id, epoch=len(design.epochs))
 
 
 def _anchor(view: RunView, tree: TreeView, policy: Policy, *, ended: bool) -> Step | None:

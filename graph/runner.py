@@ -23,6 +23,7 @@ from ..events.views.knowledge import catch_up, load_knowledge
 from ..events.views.load import load_run
 from ..events.views.run import RunView
 from ..events.views.snapshot import keep_view
+from ..events.views.tree import TreeView
 from ..hardware.target import Target, TargetError
 from ..kernels.spec import KernelSpec
 from .machine import machine
@@ -134,9 +135,12 @@ def _workbench(
         wb.close()
 
 
-def resume(wb: Workbench, minutes: float, purpose: str) -> None:
-    """Record that this process takes the run up again, for at most ``minutes`` of activity in all."""
-    wb.run.resume(wb.context, minutes, purpose, this_process())  # type: ignore[arg-type]  # one of the two literals, from the caller
+def resume(wb: Workbench, minutes: float, purpose: str, options: Mapping[str, Any] | None = None) -> None:
+    """Record that this process takes the run up again, for at most ``minutes`` of activity in all.
+
+    ``options`` are settings of the target that differ from before (another toolchain, say) and hold from here on.
+    """
+    wb.run.resume(wb.context, minutes, purpose, this_process(), dict(options or {}))  # type: ignore[arg-type]  # one of the two literals, from the caller
     wb.log.record(wb.run)
 
 
@@ -153,10 +157,13 @@ def drive(wb: Workbench, observer: Observer, *, until: Callable[[RunView], bool]
     observer(wb.view, None, "")
 
 
-def confirm_bests(wb: Workbench, observer: Observer) -> None:
-    """Take a run up until every best stands under the toolchain that is installed; leave it stopped as it was found."""
+def confirm_bests(wb: Workbench, observer: Observer, options: Mapping[str, Any] | None = None) -> None:
+    """Take a run up until every best stands under the toolchain that is installed; leave it stopped as it was found.
+
+    ``options`` are settings of the target that replace those of the run.
+    """
     before: StopReason = wb.view.stopped.reason if wb.view.stopped is not None else "interrupted"
-    resume(wb, wb.view.minutes, "submit")
+    resume(wb, wb.view.minutes, "submit", options)
     drive(wb, observer, until=settled)
     stop(wb, before)
 
@@ -164,8 +171,15 @@ def confirm_bests(wb: Workbench, observer: Observer) -> None:
 def settled(view: RunView) -> bool:
     """Whether nothing but new proposals is left to do: every kernel is prepared, and no design waits."""
     trees = [tree for tree in view.trees.values() if tree.refused is None]
-    waiting = any(tree.unsettled or tree.retry or tree.unlearned or tree.noise is None for tree in trees)
+    waiting = any(tree.unsettled or tree.retry or tree.unlearned or not prepared(view, tree) for tree in trees)
     return view.observations >= view.starts and not waiting and view.in_flight is None
+
+
+def prepared(view: RunView, tree: TreeView) -> bool:
+    """Whether candidates of a kernel can be judged: its noise is known, or without a device its baseline's estimate."""
+    if view.device:
+        return tree.noise is not None
+    return tree.baseline is not None and tree.designs[tree.baseline].passed("estimate")
 
 
 def submit_design(wb: Workbench, kernel: str, source: str, title: str, observer: Observer) -> dict[str, Any]:
@@ -179,11 +193,11 @@ def submit_design(wb: Workbench, kernel: str, source: str, title: str, observer:
     if tree.refused is not None:
         stop(wb, before)
         raise TargetError(f"{kernel} is not being optimized in this run: {tree.refused}")
-    drive(wb, observer, until=lambda view: tree.noise is not None and view.observed)
+    drive(wb, observer, until=lambda view: view.observed and prepared(view, tree))
     design = register(
         wb,
         kernel,
-        parent=tree.best,
+        parent=tree.leader,
         kind="whole",
         by="person",
         title=title,

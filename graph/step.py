@@ -23,6 +23,7 @@ StepName = Literal[
     "calibrate",
     "propose",
     "review",
+    "estimate",
     "screen",
     "compare",
     "judge",

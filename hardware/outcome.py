@@ -36,5 +36,7 @@ class Outcome(StrEnum):
     """The short probe shows it plainly slower than the best."""
     SUSPECT = "suspect"
     """Faster than the floor allows, or a jump that nothing explains: to be resolved, never a win."""
+    NO_VALUES = "no-values"
+    """The toolchain has no way to run the design for values; says nothing about the design."""
     NO_DEVICE = "no-device"
     """The reading could not be taken (lease lost, device gone); says nothing about the design."""

@@ -54,16 +54,23 @@ class TriesSnippets(Protocol):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A static prediction for a built design. ``seconds`` is for one call; ``model`` names the arithmetic and version."""
+    """A static prediction for a built design. ``seconds`` is for one call; ``model`` names the arithmetic and version.
+
+    ``limit`` names the unit that the design waits for most, in a few words ("HBM", "vector unit"), empty when unknown.
+    """
 
     seconds: float
     model: str
     details: dict[str, float]
+    limit: str = ""
 
 
 @runtime_checkable
 class Estimates(Protocol):
-    """A target that can predict without running."""
+    """A target that can predict without running.
+
+    One without a device should: its designs are ordered by their estimates, as far as ``held``.
+    """
 
     def estimate(self, spec: KernelSpec, build: Build, probes: Mapping[str, float]) -> Estimate | None:
         """The prediction for a build that succeeded, None where there is nothing to predict from.

@@ -138,8 +138,21 @@ class Bench(Protocol):
 
 
 @runtime_checkable
+class OwnKernels(Protocol):
+    """A target that brings kernels of its own: in other widths, or ones that no other target has."""
+
+    def kernels(self) -> Mapping[str, KernelSpec]:
+        """Specs by name, in the order of a default run. They come before the registry's of the same name."""
+
+
+@runtime_checkable
 class Target(Protocol):
-    """An accelerator with its DSL and toolchain."""
+    """An accelerator with its DSL and toolchain.
+
+    Without a device (``has_device`` false) designs go as far as ``held``, ordered by the target's estimates; its benches
+    verify and have a floor by arithmetic, and raise TargetError when asked for pairs. Whether there is a device belongs to
+    the parts of the toolchain where that can change.
+    """
 
     name: str
     has_device: bool

@@ -13,7 +13,7 @@ import numpy as np
 from ..events.knowledge import CheckOutcome
 from ..hardware.concerns import Concern
 from ..hardware.outcome import Outcome
-from ..hardware.study import SnippetHost, TriesSnippets
+from ..hardware.study import Estimates, SnippetHost, TriesSnippets
 from ..hardware.target import Build, CheckReport, Target
 from ..kernels.spec import Expected, Inputs, KernelSpec
 from .diagnostics import RUN_TIME, is_about_machine, normalized
@@ -130,7 +130,7 @@ def _yields(trial: _Trial, snippet: str, expectation: Expectation, _others: Mapp
         report = bench.verify(built, trial.seed + 1)
     if report.ok:
         return Checked("held", f"it yields {expectation.text}", "value", 0.0)
-    if report.outcome is Outcome.NO_DEVICE:
+    if report.outcome in (Outcome.NO_DEVICE, Outcome.NO_VALUES):
         return Checked("unable", report.reason, "value", 0.0)
     return Checked("failed", f"{report.outcome}: {report.reason}", "value", 0.0)
 
@@ -146,6 +146,8 @@ def _costs(trial: _Trial, snippet: str, expectation: Expectation, others: Mappin
         if built is None:
             return Checked("failed", f"it does not build: {first_line(tried[0].said)}", "code", 0.0, _said(tried))
         builds.append(built)
+    if not trial.target.has_device:
+        return _costs_by_estimate(trial, builds, (low, high), name)
     with (
         trial.target.open(trial.spec().spec, trial.seed) as bench,
         bench.pair(builds[0], builds[1], trial.seed) as session,
@@ -157,6 +159,20 @@ def _costs(trial: _Trial, snippet: str, expectation: Expectation, others: Mappin
         return Checked(outcome, f"{taken.outcome}: {taken.reason}", "code", 0.0)
     ratio = float(np.median([pair.candidate_seconds / pair.best_seconds for pair in taken.pairs]))
     text = f"{ratio:.2f} times the time of {name}, said to be {low:g} to {high:g}"
+    return Checked("held" if low <= ratio <= high else "failed", text, "code", 0.0)
+
+
+def _costs_by_estimate(trial: _Trial, builds: Sequence[Build], bounds: tuple[float, float], name: str) -> Checked:
+    """Without a device a cost is what the target predicts it to be."""
+    unable = Checked("unable", "there is no device, and no estimate of both snippets", "code", 0.0)
+    if not isinstance(trial.target, Estimates):
+        return unable
+    spec = trial.spec().spec
+    before, after = (trial.target.estimate(spec, build, {}) for build in builds)
+    if before is None or after is None or before.seconds <= 0:
+        return unable
+    ratio, (low, high) = after.seconds / before.seconds, bounds
+    text = f"by estimate {ratio:.2f} times the time of {name}, said to be {low:g} to {high:g}"
     return Checked("held" if low <= ratio <= high else "failed", text, "code", 0.0)
 
 

@@ -23,6 +23,10 @@ DECIDING = ("screen", "decide")
 """What a verdict rests on: the short probe's pairs open the comparison. Confirming pairs never take part."""
 
 
+PASSING = ("ok", "no-values")
+"""Outcomes of a check that screen nothing out. ``no-values`` says that there was no way to run the design."""
+
+
 @dataclass(frozen=True)
 class Epoch:
     """What was found out about a design under a toolchain, before it was reopened under another one."""
@@ -130,7 +134,7 @@ class DesignView:
     @property
     def failed(self) -> DesignChecked | None:
         """The check that screened it out, if one did; a recheck after acceptance screens nothing out."""
-        return next((c for c in self.checks if c.outcome != "ok" and c.check != "recheck"), None)
+        return next((c for c in self.checks if c.outcome not in PASSING and c.check != "recheck"), None)
 
     @property
     def outcome(self) -> str:
@@ -145,7 +149,7 @@ class DesignView:
         if self.failed is not None or self.accepted is not None:
             return False
         if self.proposed.kind == "baseline":
-            return not self.passed("oracle")
+            return not self.went_through("oracle")
         return self.verdict is None or self.verdict.verdict == "accepted"
 
     @property
@@ -163,6 +167,26 @@ class DesignView:
     def passed(self, check: str) -> bool:
         """Whether it passed the check."""
         return any(c.check == check and c.outcome == "ok" for c in self.checks)
+
+    def went_through(self, check: str) -> bool:
+        """Whether it passed the check, or the check could not be made here."""
+        return any(c.check == check and c.outcome in PASSING for c in self.checks)
+
+    @property
+    def estimate(self) -> DesignChecked | None:
+        """The latest estimate of it, None when there is none. ``details`` hold ``seconds``, ``model`` and ``limit``."""
+        return next((c for c in reversed(self.checks) if c.check == "estimate" and "seconds" in c.details), None)
+
+    @property
+    def estimated_seconds(self) -> float | None:
+        """Seconds of one call as estimated, None when they were not."""
+        return None if self.estimate is None else float(self.estimate.details["seconds"])
+
+    @property
+    def held(self) -> bool:
+        """Whether it has gone as far as a design can go without a device, and nothing has been found wrong with it since."""
+        wrong = any(c.check == "recheck" and c.outcome not in PASSING for c in self.checks)
+        return self.verdict is not None and self.verdict.verdict == "held" and self.failed is None and not wrong
 
     def differences(self, purposes: tuple[str, ...], against: str) -> list[float]:
         """Log ratios log(best / candidate) of all complete pairs read for ``purposes`` against a best, in order."""
@@ -199,7 +223,7 @@ def standing(design: DesignView) -> Standing:
         verdict="accepted"
         if design.accepted is not None
         else verdict
-        if verdict in ("rejected", "undecided")
+        if verdict in ("rejected", "undecided", "held")
         else None,
     )
 

@@ -27,6 +27,8 @@ def status_of(tree: TreeView, design: DesignView) -> str:
         return design.failed.outcome
     if design.accepted is not None:
         return "best" if design.id == tree.best else "accepted"
+    if design.held and design.id == tree.provisional:
+        return "provisional best by estimate"
     return design.verdict.verdict if design.verdict is not None else "in work"
 
 

@@ -141,6 +141,8 @@ class _TreeReplay:
                 self.result.best = event.design
             case DesignChecked(check="screen"):
                 self._screen(event, self._policy(thresholds), last_ref)
+            case DesignJudged(verdict="held"):
+                pass  # no readings, so nothing that another policy could decide
             case DesignJudged():
                 self._judge(event, self._policy(event.thresholds), last_ref)
             case DesignAccepted():

@@ -54,6 +54,8 @@ class RunView:
     observations: int = 0
     observed: bool = False
     """Whether the toolchain was observed since a process last took the run up."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Settings of the target that were changed since the run's start."""
     finished_steps: dict[str, int] = field(default_factory=dict)
     """How often each step has finished, by name and kernel."""
     probed: list[str] = field(default_factory=list)
@@ -103,6 +105,7 @@ class RunView:
                 self._adopt(event.run)
             case RunResumed():
                 self.stopped, self.minutes, self.starts = None, event.minutes, self.starts + 1
+                self.options |= event.options
                 self.observed, self.last_finish = False, 0.0
                 self.core.pop("stopped", None)
                 self.active_before, self.active_since = self.elapsed_seconds, event.at.timestamp()
@@ -116,6 +119,8 @@ class RunView:
                 self.toolchain = event
                 self.observations += 1
                 self.observed = True
+                for tree in self.trees.values():
+                    tree.device = event.device
                 self._keep("toolchain")
             case StepStarted():
                 self.in_flight = event
@@ -194,6 +199,11 @@ class RunView:
     def state(self) -> str:
         """``running`` (or killed while running), or how it stopped."""
         return "running" if self.stopped is None else self.stopped.reason
+
+    @property
+    def device(self) -> bool:
+        """Whether the toolchain observed last has a device to read on."""
+        return self.toolchain is None or self.toolchain.device
 
     @property
     def device_seconds(self) -> float:

@@ -16,7 +16,7 @@ from ..snapshots import packed, unpacked
 from .run import RunView
 from .tree import TreeView
 
-VIEW_SCHEMA = 1
+VIEW_SCHEMA = 2
 """Raise it with any change of what a fold computes."""
 
 _RUN_NUMBERS = (
@@ -36,6 +36,7 @@ _RUN_NUMBERS = (
     "active_since",
     "active_before",
     "probed",
+    "options",
 )
 _RUN_EVENTS = ("started", "forked", "stopped", "toolchain", "in_flight")
 _TREE_NUMBERS = (
@@ -60,6 +61,9 @@ _TREE_NUMBERS = (
     "retry",
     "stopped",
     "unlearned",
+    "device",
+    "held",
+    "held_unverified",
 )
 _TREE_EVENTS = ("started", "floor", "noise", "anchor", "champion")
 

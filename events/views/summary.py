@@ -38,7 +38,7 @@ def baseline_seconds(tree: TreeView) -> float | None:
 
 def kernel_summary(tree: TreeView) -> dict[str, Any]:
     """One row of the result table."""
-    ratio, low, high = speedup(tree)
+    ratio, low, high = speedup(tree) if tree.device else (None, None, None)
     anchored = tree.anchor is not None and tree.anchor.best == tree.best
     best_seconds = tree.anchor.best_seconds if anchored and tree.anchor is not None else tree.best_seconds
     floor = tree.floor.seconds if tree.floor is not None else None
@@ -50,30 +50,59 @@ def kernel_summary(tree: TreeView) -> dict[str, Any]:
         "speedup": ratio,
         "speedup_low": low,
         "speedup_high": high,
-        "floor_ratio": best_seconds / floor if best_seconds and floor else None,
+        "floor_ratio": best_seconds / floor if best_seconds and floor and tree.device else None,
         "best_design": tree.best,
+        "provisional": provisional_summary(tree),
         "alarm": next((each.reason for each in (tree.anchor, tree.champion) if each is not None and each.alarm), None),
         "refused": tree.refused,
         "designs": dict(tree.counts),
     }
 
 
+def provisional_summary(tree: TreeView) -> dict[str, Any] | None:
+    """What is best by estimate where no device can tell, None where there is one. Nothing in it was read on a device."""
+    if tree.device or tree.baseline is None:
+        return None
+    floor = tree.floor.seconds if tree.floor is not None else None
+    before = tree.designs[tree.baseline].estimated_seconds
+    name = tree.provisional or tree.baseline
+    found = tree.designs[name].estimate
+    seconds = tree.designs[name].estimated_seconds
+    return {
+        "design": name,
+        "seconds": seconds,
+        "baseline_seconds": before,
+        "speedup": before / seconds if before and seconds else None,
+        "floor_ratio": seconds / floor if seconds and floor else None,
+        "limit": found.details.get("limit") or None if found is not None else None,
+        "model": found.details["model"] if found is not None else None,
+        "values": "right" if tree.designs[name].passed("oracle") else "unknown",
+    }
+
+
 def run_summary(view: RunView) -> dict[str, Any]:
     """The result of a run so far, as one JSON-ready object. Unknown numbers are None, never zero."""
     kernels = [kernel_summary(tree) for tree in view.trees.values()]
-    ratios = [kernel["speedup"] for kernel in kernels if kernel["refused"] is None]
-    whole = bool(ratios) and all(ratio is not None for ratio in ratios)
+    standing = [kernel for kernel in kernels if kernel["refused"] is None]
+    estimated = [kernel["provisional"] for kernel in standing if kernel["provisional"] is not None]
     candidates = sum(kernel["designs"]["proposed"] for kernel in kernels)
     return {
         "run": view.name,
         "state": view.state,
         "started": view.started_at,
         "elapsed_seconds": round(view.elapsed_seconds, 3),
-        "geomean_speedup": exp(fsum(map(log, ratios)) / len(ratios)) if whole else None,
+        "geomean_speedup": _geomean([kernel["speedup"] for kernel in standing] if view.device else []),
+        "geomean_provisional": _geomean([each["speedup"] for each in estimated]),
         "kernels": kernels,
         "device_seconds": view.device_seconds,
         "overhead_seconds_per_candidate": view.overhead_seconds / candidates if candidates else None,
     }
+
+
+def _geomean(ratios: list[float | None]) -> float | None:
+    """The geometric mean, None when there is nothing or something is unknown."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    return exp(fsum(map(log, known)) / len(known)) if known and len(known) == len(ratios) else None
 
 
 def list_runs(log: EventLog) -> list[dict[str, Any]]:

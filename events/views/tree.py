@@ -83,6 +83,12 @@ class TreeView:
     """Positions of the readings that are of no candidate, by their purpose."""
     tally: dict[str, int] = field(default_factory=dict)
     """Counts of :meth:`counts`, kept up event by event."""
+    device: bool = True
+    """Whether the toolchain in force has a device to read on."""
+    held: dict[str, float] = field(default_factory=dict)
+    """Designs held under this toolchain whose values are right, with their estimates (seconds of one call)."""
+    held_unverified: dict[str, float] = field(default_factory=dict)
+    """The same for designs that could not be run for values."""
 
     def apply(self, event: TreeEvent, position: int) -> None:
         """Fold one event of this tree, recorded at ``position``."""
@@ -156,10 +162,15 @@ class TreeView:
             self._count(standing(design), 1)
         if design.artifact is not None:
             self.by_artifact.setdefault(design.artifact, design.id)
+        self._hold(design)
         if isinstance(event, DesignAccepted):
             self.best = event.design
             self.lineage.append(event)
             self.lineage_positions[event.design] = position
+            self.fruitless = 0
+            if any(each.why == "confirm" for each in design.reopened):
+                self.retry = []
+        elif isinstance(event, DesignJudged) and self.provisional == design.id:
             self.fruitless = 0
             if any(each.why == "confirm" for each in design.reopened):
                 self.retry = []
@@ -179,10 +190,22 @@ class TreeView:
             self.best = event.best
         self._settle(design)
 
+    def _hold(self, design: DesignView) -> None:
+        """Keep up who is held, with which estimate."""
+        self.held.pop(design.id, None)
+        self.held_unverified.pop(design.id, None)
+        if design.held and design.estimated_seconds is not None:
+            kept = self.held if design.passed("oracle") else self.held_unverified
+            kept[design.id] = design.estimated_seconds
+
     def _upgrade(self, event: TreeUpgraded) -> None:
         """Another toolchain is in force: what was measured under the one before holds only as far as it is not touched."""
         self.toolchain, self.retry = event.toolchain, list(event.retry)
         self.standing = list(event.standing)
+        self.held, self.held_unverified = {}, {}
+        for design in self.designs.values():
+            if design.judged_under == event.toolchain:
+                self._hold(design)
         touched = set(event.affected)
         if touched & {"chip", "runtime", "code"}:
             self.noise = self.anchor = self.champion = None
@@ -229,16 +252,33 @@ class TreeView:
         return next(iter(self.unsettled), None)
 
     @property
+    def provisional(self) -> str | None:
+        """The best by estimate among the designs that are held; one whose values are unknown only where no other is."""
+        among = self.held or self.held_unverified
+        return min(among, key=lambda name: (among[name], name)) if among else None
+
+    @property
+    def leader(self) -> str | None:
+        """The design to build on: the best, or the provisional best where there is no device to accept anything."""
+        return self.best if self.lineage or self.provisional is None else self.provisional
+
+    @property
+    def leader_seconds(self) -> float | None:
+        """Seconds of one call of the leader: as read, or without a device as estimated."""
+        if self.device or self.leader is None:
+            return self.best_seconds
+        return self.designs[self.leader].estimated_seconds
+
+    @property
     def best_seconds(self) -> float | None:
         """Seconds of one call of the best, from its latest readings."""
         return None if self.best is None else self.seconds_of.get(self.best)
 
     @property
     def floor_ratio(self) -> float | None:
-        """How far the best is from its floor (1 is the floor)."""
-        if self.floor is None or self.best_seconds is None:
-            return None
-        return self.best_seconds / self.floor.seconds
+        """How far the leader is from its floor (1 is the floor)."""
+        seconds = self.leader_seconds
+        return None if self.floor is None or seconds is None else seconds / self.floor.seconds
 
     def anchored(self, anchor: str) -> bool:
         """Whether the best that stands was compared with ``anchor`` (the baseline or an earlier best) directly."""
@@ -254,7 +294,8 @@ class TreeView:
             if name.startswith("screened/") and count
         }
         counted = {
-            name: self.tally.get(name, 0) for name in ("proposed", "compared", "accepted", "rejected", "undecided")
+            name: self.tally.get(name, 0)
+            for name in ("proposed", "compared", "accepted", "rejected", "undecided", "held")
         }
         proposed = counted.pop("proposed")
         return {"proposed": proposed, "screened": screened, **counted}

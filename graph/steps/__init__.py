@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..step import STEP_NAMES, Step
 from ..workbench import Workbench
-from . import calibrate, checks, close, compare, floor, knowledge, learn, prepare, propose, upgrade
+from . import calibrate, checks, close, compare, estimate, floor, knowledge, learn, prepare, propose, upgrade
 
 Effect = Callable[[Workbench, Step], str]
 """Does a step on the workbench and returns its outcome in a word; raises TargetError when the machine is unfit."""
@@ -26,6 +26,7 @@ EFFECTS: Mapping[str, Effect] = {
     "review": propose.review,
     "build": checks.build,
     "verify": checks.verify,
+    "estimate": estimate.estimate,
     "screen": compare.screen,
     "compare": compare.compare,
     "judge": compare.judge,

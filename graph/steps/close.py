@@ -29,7 +29,7 @@ def recheck(wb: Workbench, step: Step) -> str:
         details=dict(report.details),
         artifact=built.artifact,
     )
-    if not report.ok:
+    if not report.ok and step.design in tree.lineage:
         tree.revoke(wb.context, step.design, f"{report.outcome} on unseen seeds: {report.reason}")
     return report.outcome
 

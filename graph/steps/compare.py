@@ -15,7 +15,7 @@ from ...hardware.outcome import Outcome
 from ...hardware.target import Pairs, TargetError
 from ..step import Step
 from ..workbench import SessionKey, Workbench
-from .estimate import drops
+from .estimate import drops, hold
 from .floor import measure_floor
 
 LONGEST_READING_SECONDS = 0.05
@@ -166,6 +166,8 @@ def compare(wb: Workbench, step: Step) -> str:
 
 def judge(wb: Workbench, step: Step) -> str:
     """Apply the policy to the recorded pairs."""
+    if not wb.view.device:
+        return hold(wb, step)
     view = wb.view.trees[step.kernel]
     best, design = view.best or "", view.designs[step.design]
     assert view.noise is not None, "calibrated before any comparison"

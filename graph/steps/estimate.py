@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from math import log
 
 from ...events.views.tree import TreeView
@@ -56,6 +57,74 @@ def drops(wb: Workbench, step: Step) -> bool:
         },
     )
     return dropped
+
+
+def estimate(wb: Workbench, step: Step) -> str:
+    """Predict a design where no device can tell, and stop it when it is not better than the provisional best.
+
+    A design that was the best under another toolchain goes on in any case. Without a prediction (a toolchain that gives
+    none) it goes on too, and is held with no rank.
+    """
+    view, tree = wb.view.trees[step.kernel], wb.trees[step.kernel]
+    design = view.designs[step.design]
+    built = wb.build(step.kernel, step.design)
+    probes = {name: probe.value for name, probe in wb.known.probes.items()}
+    begun = time.perf_counter()
+    with wb.timed("build"):
+        found = wb.target.estimate(wb.specs[step.kernel], built, probes) if isinstance(wb.target, Estimates) else None
+    outcome, reason, details = Outcome.OK, "this toolchain gives no estimate", {}
+    if found is not None:
+        details = {**found.details, "seconds": found.seconds, "model": found.model, "limit": found.limit}
+        reason = f"estimated {found.seconds * 1e6:.1f} us" + (f", limited by {found.limit}" if found.limit else "")
+        against = view.leader if view.leader != step.design else None
+        other = view.leader_seconds
+        if against is not None and other is not None:
+            ratio = log(other / found.seconds)
+            details |= {"best_seconds": other, "log_ratio": ratio, "against": against}
+            details["change"] = change_of(view, step.design, against)
+            kept = any(each.why == "confirm" for each in design.reopened) or design.proposed.kind == "baseline"
+            if ratio <= 0 and not kept:
+                outcome = Outcome.TOO_SLOW
+                reason += f"; {against} is estimated at {other * 1e6:.1f} us"
+    tree.check(
+        wb.context,
+        design=step.design,
+        check="estimate",
+        outcome=outcome,
+        reason=reason,
+        seconds=time.perf_counter() - begun,
+        details=details,
+        artifact=built.artifact,
+    )
+    return outcome
+
+
+def hold(wb: Workbench, step: Step) -> str:
+    """Go as far as a design can go without a device: held, for a reading when there is one."""
+    view = wb.view.trees[step.kernel]
+    design = view.designs[step.design]
+    reasons = ["no device"]
+    if design.estimate is not None:
+        reasons.append(design.estimate.reason)
+    if not design.passed("oracle"):
+        reasons.append("its values are unknown: the toolchain cannot run it")
+    against = design.estimate.details.get("against") if design.estimate is not None else None
+    wb.trees[step.kernel].judge(
+        wb.context,
+        design=step.design,
+        against=str(against or view.baseline),
+        verdict="held",
+        outcome=Outcome.OK,
+        reason="; ".join(reasons),
+        pairs=0,
+        e_accept=1.0,
+        e_futile=1.0,
+        scale=0.0,
+        policy=wb.policy.digest,
+        thresholds=wb.policy.as_dict(),
+        evidence=(),
+    )
+    return "held"
 
 
 def change_of(tree: TreeView, design: str, against: str) -> str:

@@ -22,7 +22,7 @@ def observe(wb: Workbench, _step: Step) -> str:
     now = wb.target.toolchain()
     before = wb.view.toolchain
     changed = now.changed(Toolchain(before.parts)) if before is not None else ()
-    wb.run.observe(wb.context, now.fingerprint, dict(now.parts), changed)
+    wb.run.observe(wb.context, now.fingerprint, dict(now.parts), changed, device=wb.target.has_device)
     wb.knowledge.seen(
         replace(wb.context, toolchain=now.fingerprint), wb.target.name, now.fingerprint, dict(now.parts), wb.known.parts
     )

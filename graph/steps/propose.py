@@ -69,7 +69,7 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
     """What a specialist is asked, made from views alone."""
     tree: TreeView = wb.view.trees[kernel]
     spec = wb.specs[kernel]
-    best = tree.best or ""
+    best = tree.leader or ""
     toolchain = wb.view.toolchain.fingerprint if wb.view.toolchain is not None else ""
     closed = closed_moves(wb.known, toolchain, kernel, whole_of(tree, best), bottleneck(tree))
     return ProposeTask(
@@ -82,7 +82,7 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
         turn=turn,
         seed=wb.view.started.seed if wb.view.started else 0,
         best=best,
-        best_seconds=tree.best_seconds,
+        best_seconds=tree.leader_seconds,
         floor_seconds=tree.floor.seconds if tree.floor else None,
         probes={name: probe.value for name, probe in wb.known.probes.items()},
         tried=tuple(tried(design) for design in tree.designs.values()),

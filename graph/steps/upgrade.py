@@ -13,6 +13,9 @@ from ...hardware.target import Toolchain
 from ..step import Step
 from ..workbench import Workbench
 
+HELD_TO_RETRY = 3
+"""How many designs that are held for want of a device are taken up first under another toolchain."""
+
 
 @dataclass(frozen=True)
 class Transition:
@@ -36,13 +39,18 @@ def transition(tree: TreeView, toolchain: str) -> Transition:
         (accepted_at, d.id) for d in tree.designs.values() if (accepted_at := _stood_at(d, toolchain)) is not None
     )
     been_here = tree.baseline is not None and _was_judged(tree.designs[tree.baseline], toolchain)
-    lineage = [each.design for each in reversed(tree.lineage)]
+    lineage = [each.design for each in reversed(tree.lineage)] + _most_promising(tree)
     retry = lineage[:1] if been_here else [*lineage, *tree.retry]
     again = [name for name in dict.fromkeys(retry) if not _was_judged(tree.designs[name], toolchain)]
     begin = [tree.baseline] if tree.baseline is not None else []
     in_work = [name for name in tree.unsettled if not _was_judged(tree.designs[name], toolchain)]
     reopened = [name for name in dict.fromkeys([*begin, *in_work]) if not _was_judged(tree.designs[name], toolchain)]
     return Transition(tuple(name for _, name in standing), tuple(again), tuple(restored), tuple(reopened))
+
+
+def _most_promising(tree: TreeView) -> list[str]:
+    """The best by estimate among the designs that are held with right values."""
+    return sorted(tree.held, key=lambda name: (tree.held[name], name))[:HELD_TO_RETRY]
 
 
 def _was_judged(design: DesignView, toolchain: str) -> bool:

@@ -34,6 +34,15 @@ def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Eve
 Golden = tuple[EventLog, list[str], dict[str, Any]]
 
 
+def kept(found: Any, expected: Any) -> Any:
+    """What is found, without the keys that a summary has gained since the log was made."""
+    if isinstance(expected, dict):
+        return {key: kept(value, expected[key]) for key, value in found.items() if key in expected}
+    if isinstance(expected, list) and len(found) == len(expected):
+        return [kept(each, other) for each, other in zip(found, expected, strict=True)]
+    return found
+
+
 def test_there_is_a_golden_log() -> None:
     assert EXPORTS
 
@@ -41,7 +50,7 @@ def test_there_is_a_golden_log() -> None:
 def test_it_folds_to_the_same_state(golden: Golden) -> None:
     log, _, expected = golden
     view = load_run(log, "golden")
-    assert json.loads(json.dumps(run_summary(view))) == expected["summary"]
+    assert kept(json.loads(json.dumps(run_summary(view))), expected["summary"]) == expected["summary"]
     assert state_digest(view) == expected["state"]
 
 

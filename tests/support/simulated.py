@@ -16,7 +16,17 @@ from typing import Any, Literal
 import numpy as np
 from kernelwright.agents.port import NothingLeft, Proposal, ProposeTask
 from kernelwright.hardware.outcome import Outcome
-from kernelwright.hardware.target import Bench, Build, CheckReport, Pair, Pairs, Probe, Toolchain
+from kernelwright.hardware.study import Estimate
+from kernelwright.hardware.target import (
+    Bench,
+    Build,
+    CheckReport,
+    Pair,
+    Pairs,
+    Probe,
+    TargetError,
+    Toolchain,
+)
 from kernelwright.kernels.spec import Argument, KernelSpec, Tolerance
 
 NOISE = 0.02
@@ -188,3 +198,49 @@ GOOD_SCRIPT = (
     source(1.5e-3),
 )
 """Two decided gains, one of each way to fail, one that is too good to be true, and a last gain."""
+
+
+@dataclass
+class PredictingTarget(SimulatedTarget):
+    """The simulated target on a machine that has no device: it predicts, and runs for values unless ``values`` is false.
+
+    The prediction is the source's ``estimate``, or its ``seconds``; ``none`` is a design that cannot be predicted.
+    """
+
+    has_device: bool = False
+    values: bool = True
+    runs: dict[str, int] = field(default_factory=dict)
+    """How often each artifact was run for values."""
+
+    def estimate(self, spec: KernelSpec, build: Build, probes: Mapping[str, float]) -> Estimate | None:
+        """What the source says."""
+        said = fields(str(build.path))
+        text = said.get("estimate", said["seconds"])
+        return None if text == "none" else Estimate(float(text), "said/1", {}, said.get("limit", ""))
+
+    @contextmanager
+    def open(self, spec: KernelSpec, seed: int) -> Iterator[Bench]:
+        """A bench that takes no pairs."""
+        yield PredictingBench(self)
+
+
+@dataclass
+class PredictingBench(SimulatedBench):
+    """A bench of a machine without a device."""
+
+    target: PredictingTarget
+
+    def verify(self, build: Build, seed: int) -> CheckReport:
+        """As with a device, where there is a way to run at all."""
+        if not self.target.values:
+            return CheckReport(Outcome.NO_VALUES, "this toolchain runs nothing", 0.0)
+        runs = self.target.runs[str(build.artifact)] = self.target.runs.get(str(build.artifact), 0) + 1
+        if fields(str(build.path)).get("fails") == "later" and runs > 1:
+            return CheckReport(Outcome.WRONG_VALUE, "right at first", 0.0)
+        return super().verify(build, seed)
+
+    @contextmanager
+    def pair(self, best: Build, candidate: Build, seed: int) -> Iterator[SimulatedSession]:
+        """Refused."""
+        raise TargetError("there is no device to read on")
+        yield
