@@ -128,7 +128,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         # TOML has arrays where the model has tuples; strictness is for the scalars.
         return Config.model_validate(_tuples(values))
     except ValidationError as error:
-        raise ConfigError(_explain(error, str(file) if file else "the command line")) from error
+        raise ConfigError(_explain(error, f"in {file}" if file else "on the command line")) from error
 
 
 def _merge(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ def _explain(error: ValidationError, where: str) -> str:
             lines.append(f"{key}: {item['ctx']['error']}" if key else str(item["ctx"]["error"]))
         else:
             lines.append(f"{key}: {item['msg'].lower()}, got {item['input']!r}")
-    return f"in {where}: " + "; ".join(lines)
+    return f"{where}: " + "; ".join(lines)
 
 
 def _known_keys() -> list[str]:
