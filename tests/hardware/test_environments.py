@@ -66,12 +66,12 @@ def test_it_is_made_once_found_by_name_and_removed(wheel: Path, data: Path) -> N
     assert "is there already" in told[-1]
     remove_environment("toy", "one")
     assert left(data) == []
-    with pytest.raises(TargetError, match="there is none yet.*toolchain add toy"):
+    with pytest.raises(TargetError, match=r"there is none yet.*toolchain add toy"):
         find_environment("toy", "one")
 
 
 def test_what_cannot_be_installed_leaves_nothing(data: Path) -> None:
-    with pytest.raises(TargetError, match="one cannot be installed: .*what-is-not-there"):
+    with pytest.raises(TargetError, match=r"one cannot be installed: .*what-is-not-there"):
         add_environment("toy", recipe("what-is-not-there"), lambda _: None)
     assert left(data) == []
 
