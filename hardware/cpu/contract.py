@@ -21,6 +21,8 @@ ALLOWED_HEADERS = (
     "omp.h",
 )
 """What a source may include."""
+STATIC_LIMIT_BYTES = 1 << 20
+"""Writable static memory that a design may have: scratch, but no room for another form of the weights."""
 SOURCE_LIMIT_BYTES = 256 << 10
 """The largest source that is looked at."""
 MAX_ARGUMENTS = 24
@@ -111,7 +113,7 @@ def contract(spec: KernelSpec) -> str:
             f"- headers: {headers};",
             "- no inline assembly, no constructors or destructors, no ifunc, no optimize attribute or pragma, no fast-math;",
             "- no allocation, no input or output, no clock, no system call, no thread but OpenMP's;",
-            "- everything but the entry is static; static scratch is allowed;",
+            f"- everything but the entry is static; scratch may be too, at most {STATIC_LIMIT_BYTES >> 20} MiB in all;",
             f"- at most {SOURCE_LIMIT_BYTES >> 10} KiB of source.",
             "",
         ]

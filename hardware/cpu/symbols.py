@@ -12,6 +12,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from .contract import STATIC_LIMIT_BYTES
+
 _MATH = re.findall(
     r"\w+",
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma "
@@ -63,14 +65,19 @@ def allowed(symbol: str) -> bool:
 
 
 def _segments(elf: ELFFile) -> str:
+    writable = 0
     for segment in elf.iter_segments():
         flags = segment["p_flags"]
+        if segment["p_type"] == "PT_TLS" or (segment["p_type"] == "PT_LOAD" and flags & P_FLAGS.PF_W):
+            writable += segment["p_memsz"]
         if segment["p_type"] == "PT_INTERP":
             return "it names an interpreter"
         if segment["p_type"] == "PT_GNU_STACK" and flags & P_FLAGS.PF_X:
             return "its stack is executable"
         if segment["p_type"] == "PT_LOAD" and flags & P_FLAGS.PF_X and flags & P_FLAGS.PF_W:
             return "a segment is writable and executable"
+    if writable > STATIC_LIMIT_BYTES:
+        return f"it has {writable} bytes of static memory; scratch is at most {STATIC_LIMIT_BYTES} bytes"
     return ""
 
 
