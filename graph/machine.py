@@ -17,6 +17,7 @@ from langgraph.graph import END, START, StateGraph
 
 from ..events.base import Context
 from ..events.run import StepStarted
+from ..hardware.effect import under
 from .step import STEP_NAMES, Step
 from .steps import EFFECTS, Effect
 from .workbench import Workbench
@@ -58,7 +59,8 @@ def _perform(wb: Workbench, step: Step, effect: Effect, context: Context) -> str
     if step.name not in PURE or (step.name in ASKING and wb.panel.records_calls):
         wb.log.record(wb.device, wb.run)
     wb.context = replace(context, cause=started.ref, step=step.name, attempt=started.attempt)
-    outcome = effect(wb, step)
+    with under(step.key, started.attempt):
+        outcome = effect(wb, step)
     if wb.run.stopped is None:
         spent = time.perf_counter() - begun
         parts = dict(wb.seconds)

@@ -36,6 +36,10 @@ _MACHINE = re.compile(
     r"no space left|cannot allocate memory|virtual memory exhausted|out of memory|killed", re.IGNORECASE
 )
 _ERROR = re.compile(r"\b(?:fatal error|error|internal compiler error)\s*:\s*(?P<text>.*)", re.IGNORECASE)
+_CAUSE = re.compile(r"^\s*caused by:\s*(?P<text>.*)", re.IGNORECASE)
+"""Goes on with the error before it: without its causes such a message says little more than where the compiler was."""
+_OWNER = re.compile(r"^furiosa-opt:\s+[\w:<>]+?:\s+(?=(?:mir|visa|lir):)")
+"""The kernel that a message is about: it comes again as the subject of the message, and says nothing of the trouble."""
 _PLACE = re.compile(r"^(?:[\w./<>+-]*[./][\w./<>+-]*|<[\w -]+>):(?:\d+:)*(?:\d+:?)?\s*")
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "`": "'"})
 
@@ -58,7 +62,13 @@ def kind_of(outcome: Outcome, text: str) -> RuleKind | None:
 def error_lines(text: str) -> list[str]:
     """The messages that are errors, without place and prefix; all lines where none is marked as an error."""
     lines = [_PLACE.sub("", line.strip().translate(_QUOTES)) for line in text.splitlines() if line.strip()]
-    errors = [match.group("text") for match in map(_ERROR.search, lines) if match]
+    errors: list[str] = []
+    for line in lines:
+        match, cause = _ERROR.search(line), _CAUSE.match(line)
+        if cause is not None and errors:
+            errors[-1] += f"; caused by: {cause.group('text')}"
+        elif match is not None:
+            errors.append(_OWNER.sub("", match.group("text")))
     return errors or lines
 
 

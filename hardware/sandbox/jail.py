@@ -38,11 +38,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mount:
-    """A path of the host that the command may see, read only unless ``writable``, at ``inside`` (default: same path)."""
+    """A path of the host that the command may see, read only unless ``writable``, at ``inside`` (default: same path).
+
+    ``device`` is for a device file that a tool cannot do without, such as ``/dev/null``.
+    """
 
     path: Path
     writable: bool = False
     inside: str = ""
+    device: bool = False
 
 
 class Jail:
@@ -120,8 +124,9 @@ class Jail:
                 argv += ["--symlink", str(path.readlink()), name]
             elif path.exists():
                 argv += ["--ro-bind", name, name]
-        # No /dev: nothing here needs it, and reading a device may never end.
+        # No /dev but what is mounted by name: reading a device may never end.
         argv += ["--proc", "/proc"]
         for mount in mounts:
-            argv += ["--bind" if mount.writable else "--ro-bind", str(mount.path), mount.inside or str(mount.path)]
+            how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind"
+            argv += [how, str(mount.path), mount.inside or str(mount.path)]
         return [*argv, "--chdir", cwd]

@@ -1,0 +1,1 @@
+"""FuriosaAI's RNGD: two toolchains (tcl and visa) for one chip."""

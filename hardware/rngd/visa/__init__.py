@@ -1,0 +1,1 @@
+"""The visa toolchain: Rust kernels for RNGD, compiled by ``cargo furiosa-opt``, read on an Arena account."""

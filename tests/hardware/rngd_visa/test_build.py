@@ -1,0 +1,172 @@
+"""The compile adapter on a stand-in for cargo: outcomes, the schedule, fresh builds, proofs that A is not B."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from kernelwright.hardware.outcome import Outcome
+from kernelwright.hardware.rngd.visa import commands
+from kernelwright.hardware.rngd.visa.build import build, compile_once, find_kernel
+from kernelwright.hardware.rngd.visa.estimate import analysis, estimate
+from kernelwright.hardware.rngd.visa.identity import Identity, proved
+from kernelwright.hardware.rngd.visa.tools import mismatch
+from kernelwright.hardware.target import TargetError
+from kernelwright.knowledge.diagnostics import diagnose
+from support.rngd.workshop import KERNEL, Workshop, design, spec
+
+from .conftest import Make
+
+
+def test_a_build_gives_artifact_schedule_and_estimate(make: Make) -> None:
+    target = make()
+    built = target.build(spec(), design(span=120_000))
+    assert built.outcome is Outcome.OK, built.diagnostics
+    assert built.artifact is not None
+    found = target.estimate(spec(), built, {})
+    assert found is not None
+    assert found.seconds == pytest.approx(120e-6)
+    assert found.details["makespan_cycles"] == 120_000
+    assert found.details["share.DmaEngine"] == pytest.approx(0.6)
+    assert found.limit == "DMA"
+    assert "src/ops.rs:9:13" in analysis(built)
+    again = target.build(spec(), design(span=120_000))
+    assert (again.artifact, again.seconds) == (built.artifact, 0.0)
+    other = target.build(spec(), design(span=120_001))
+    assert other.artifact != built.artifact
+
+
+def test_exit_status_decides_though_finished_follows(make: Make) -> None:
+    failed = make().build(spec(), design(fail="visa: while lowering TensorUnit | reduce axis should not have padding"))
+    assert failed.outcome is Outcome.BUILD_FAILED
+    assert "Finished" in failed.diagnostics
+    message, _ = diagnose("compile-error", failed.diagnostics, design())
+    assert message == "visa: while lowering tensorunit; caused by: reduce axis should not have padding"
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "words"),
+    [
+        (
+            {"fail": "visa: internal compiler error: attempt to subtract with overflow"},
+            Outcome.BUILD_CRASHED,
+            "subtract",
+        ),
+        ({"fail": "mir: this node needs more slots than a VE pass has", "status": 1}, Outcome.BUILD_FAILED, "slots"),
+        ({"compile": "no-artifact"}, Outcome.BUILD_FAILED, "exit status 0, but no .bin, .edf of ops::double"),
+    ],
+)
+def test_failures(make: Make, said: dict[str, object], outcome: Outcome, words: str) -> None:
+    built = make().build(spec(), design(**said))
+    assert built.outcome is outcome
+    assert words in built.diagnostics
+    assert built.artifact is None
+
+
+def test_a_hang_ends_and_is_not_kept(make: Make) -> None:
+    tools = dataclasses.replace(make().tools, build_seconds=2.0)
+    source = design(compile="hang")
+    assert build(tools, spec(), source).outcome is Outcome.BUILD_HUNG
+    assert build(tools, spec(), source).seconds > 1.0
+
+
+def test_a_schedule_that_cannot_be_read_costs_the_estimate_alone(make: Make) -> None:
+    built = make().build(spec(), design(schedule="broken"))
+    assert built.ok
+    assert estimate(built) is None
+    assert built.diagnostics.startswith("note: no estimate: not a schedule")
+
+
+def test_files_that_a_design_may_not_bring(make: Make) -> None:
+    built = make().build(spec(), "//// file: build.rs\nfn main() {}\n")
+    assert built.outcome is Outcome.VETOED
+    assert "build.rs" in built.diagnostics
+
+
+def test_a_design_of_one_file_keeps_the_projects_parts(make: Make, workshop: Workshop) -> None:
+    project = make().project
+    project.copy(workshop.folder / "copy", {"src/ops.rs": "x"})
+    assert (workshop.folder / "copy/src/device/parts.rs").exists()
+    project.copy(workshop.folder / "other", {"src/ops.rs": "x", "src/device/own.rs": "y"})
+    assert sorted(path.name for path in (workshop.folder / "other/src/device").iterdir()) == ["own.rs"]
+
+
+def test_one_kernel_of_several_with_like_names(tmp_path: Path) -> None:
+    for name in ("k::ops::double.bin", "k::ops::double.edf", "k::ops::double_wide.bin", "k::other::double.bin"):
+        (tmp_path / name).write_bytes(name.encode())
+    found = find_kernel(tmp_path, f"ops::{KERNEL}")
+    assert found == {".bin": b"k::ops::double.bin", ".edf": b"k::ops::double.edf"}
+    (tmp_path / "k::ops::triple.bin").symlink_to("/etc/passwd")
+    assert find_kernel(tmp_path, "ops::triple") == {}
+
+
+def test_kernels_kept_by_name_do_not_pass_for_another_source(make: Make, workshop: Workshop) -> None:
+    """The stand-in answers from what it kept in the target folder: shared folders would give A's kernel for B."""
+    tools = make().tools
+    first = compile_once(tools, spec(), {"src/ops.rs": design(span=1)})
+    second = compile_once(tools, spec(), {"src/ops.rs": design(span=2)})
+    assert first.artifact != second.artifact
+
+
+def test_proofs(make: Make) -> None:
+    target = make()
+    one, two = design(span=1), design(span=2)
+    a, b = target.build(spec(), one), target.build(spec(), two)
+    assert proved(target.tools, spec(), (one, a), (two, b)) is Identity.DIFFERENT
+    assert proved(target.tools, spec(), (one, a), (one, a)) is Identity.SAME_SOURCE
+    # A build that some cache had answered: the fresh one tells.
+    mixed_up = dataclasses.replace(b, artifact=a.artifact)
+    assert proved(target.tools, spec(), (one, a), (two, mixed_up)) is Identity.STALE
+    # A change that does nothing: files that only the sources' order of marks tells apart.
+    failed = target.build(spec(), design(fail="visa: no"))
+    assert proved(target.tools, spec(), (one, a), (design(fail="visa: no"), failed)) is Identity.UNKNOWN
+
+
+def test_the_command_names_one_kernel_exactly(make: Make) -> None:
+    argv = commands.compile_command("cargo", make().project, KERNEL)
+    assert argv[:4] == ["cargo", "furiosa-opt", "compile", "ops::double"]
+    assert {"--exact", "--message-format", "json", "--dump-schedule", "-p", "kernels"} <= set(argv)
+
+
+def test_versions_that_cannot_work_together(make: Make, workshop: Workshop) -> None:
+    (workshop.bin / "version").write_text("0.7.0")
+    with pytest.raises(TargetError, match="fails on a missing FURIOSA_OPT_OUT_DIR"):
+        make().toolchain()
+    assert mismatch("0.6.1", "0.6.0") == ""
+    assert "released together" in mismatch("0.8.1", "0.7.0")
+
+
+def test_what_is_missing_is_said(make: Make, workshop: Workshop) -> None:
+    with pytest.raises(TargetError, match="needs a project"):
+        make(project=None).toolchain()
+    with pytest.raises(TargetError, match="is not installed"):
+        make(cargo="no-such-cargo").toolchain()
+    with pytest.raises(TargetError, match="no fixture"):
+        make(fixtures="gone.safetensors").toolchain()
+    (workshop.project / "Cargo.toml").write_text('[package]\nname = "kernels"\n')
+    with pytest.raises(TargetError, match="not a kernel package"):
+        make().toolchain()
+
+
+def test_parts_follow_what_is_installed(make: Make, workshop: Workshop) -> None:
+    before = make().toolchain()
+    assert before.parts["furiosa_opt"] == "0.6.0"
+    assert before.parts["profile_variable"] == "TUC_PROFILE_LEVEL"
+    assert before.parts["device"] == "none"
+    for path, text in (
+        ("bin/version", "0.8.1"),
+        ("kernels/Cargo.lock", '[[package]]\nname = "furiosa-opt-std"\nversion = "0.8.1"\n'),
+    ):
+        (workshop.folder / path).write_text(text)
+    after = make().toolchain()
+    assert set(after.changed(before)) == {"furiosa_opt", "library", "profile_variable", "project"}
+    assert after.parts["profile_variable"] == "FURIOSA_OPT_PROFILE"
+
+
+def test_a_stamp_changes_with_the_project(make: Make, workshop: Workshop) -> None:
+    target = make()
+    before = target.toolchain_stamp()
+    assert target.toolchain_stamp() == before
+    (workshop.project / "src/ops.rs").write_text(design(span=7))
+    assert target.toolchain_stamp() != before
