@@ -52,8 +52,12 @@ RULES: tuple[Rule, ...] = (
         "lines in the log of readings",
     ),
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_PIECE = re.compile(
+    r"""(?P<string>r(?P<hashes>\#*)".*?"(?P=hashes)|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^\\'])')"""
+    r"""|(?P<comment>//[^\n]*|/\*.*?\*/)""",
+    re.DOTALL,
+)
+"""Strings and comments, whichever begins first: what looks like a comment within a string hides nothing."""
 
 
 def review(spec: KernelSpec, module: str, source: str) -> CheckReport:
@@ -64,13 +68,23 @@ def review(spec: KernelSpec, module: str, source: str) -> CheckReport:
     return CheckReport(outcome, problem, time.perf_counter() - begun)
 
 
+def without_comments(text: str) -> str:
+    """The code with its strings, each comment a space; lines stay where they are. Of nested comments the end is left."""
+
+    def keep(match: re.Match[str]) -> str:
+        found = match.group()
+        return found if match.group("comment") is None else " " + "\n" * found.count("\n")
+
+    return _PIECE.sub(keep, text)
+
+
 def _problem(spec: KernelSpec, module: str, source: str) -> str:
     try:
         files = split_bundle(source)
     except BundleError as error:
         return f"source-files: {error}"
     for path, text in files.items():
-        code = _COMMENT.sub(" ", text)
+        code = without_comments(text)
         for rule in RULES:
             # Strings are looked at too: an attribute's value is one.
             found = rule.pattern.search(code)
@@ -78,7 +92,7 @@ def _problem(spec: KernelSpec, module: str, source: str) -> str:
                 line = code[: found.start()].count("\n") + 1
                 return f"{rule.name}: {path}, near line {line}: {found.group().strip()}: {rule.why}"
     if MAIN in files:
-        code = _STRING.sub('""', _COMMENT.sub(" ", files[MAIN]))
+        code = without_comments(files[MAIN])
         if not re.search(rf"\bfn\s+{re.escape(spec.name)}\b", code):
             return f"entry: {MAIN} has no function {spec.name} (as {module}::{spec.name})"
         if "#[device" not in code:

@@ -66,6 +66,8 @@ class VisaTarget:
             raise TargetError(f"sandbox is auto, full or reduced, not {sandbox!r}")
         if int(pairs_per_job) < 1 or int(job_seconds) < 1 or float(wait_minutes) <= 0:
             raise TargetError("pairs_per_job, job_seconds and wait_minutes are numbers above 0")
+        self.has_device = bool(arena)
+        """Whether readings are asked for."""
         self._folder, self._module, self._bench = project, module, bench
         self._fixtures = tuple(each.strip() for each in fixtures.split(",") if each.strip())
         self._kernel_variable, self._cargo, self._arena = kernel_variable, cargo, arena
@@ -73,11 +75,6 @@ class VisaTarget:
         self._patience = patience or Patience(wait_seconds=60 * float(wait_minutes))
         self._sandbox, self._cache = sandbox, cache
         self._holder, self._on_wait = holder, on_wait
-
-    @property
-    def has_device(self) -> bool:
-        """Whether readings are asked for: an Arena account is configured."""
-        return bool(self._arena)
 
     @functools.cached_property
     def project(self) -> Project:
