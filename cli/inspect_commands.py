@@ -116,8 +116,11 @@ def source(run: RunName, design: DesignName, store: Store = DEFAULT_STORE, as_js
 def doctor(as_json: Json = False) -> None:
     """Say what this machine offers and what is missing, with the command that would fix it. Changes nothing."""
     from ..hardware.cpu import doctor as examine
+    from ..hardware.environments import toolchain_lines
 
     facts = examine()
+    facts["toolchains"] = toolchain_lines()
+    facts["lines"] = [*facts["lines"], *facts["toolchains"]]
     if as_json:
         emit_json(facts)
         return

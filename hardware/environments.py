@@ -104,6 +104,24 @@ def environments(target: str) -> tuple[Environment, ...]:
     return tuple(each for each in found if each is not None)
 
 
+def toolchain_lines() -> list[str]:
+    """A line for each target whose toolchains can be installed: those that are there, or the command that adds one."""
+    from .discovery import find_target, target_names
+
+    lines = []
+    for name in target_names():
+        try:
+            if not isinstance(find_target(name, {}), Installs):
+                continue
+            found = environments(name)
+        except TargetError as error:
+            lines.append(f"target {name}: {error}")
+            continue
+        there = ", ".join(each.name for each in found) or f"none; add one: kernelwright toolchain add {name}"
+        lines.append(f"toolchains of target {name}: {there}")
+    return lines
+
+
 def find_environment(target: str, name: str) -> Environment:
     """The toolchain called ``name``. Raises TargetError with the names that are there, and how to add one."""
     known = environments(target)
