@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
-_SUFFIXES = {"cpu": ".c"}
+_SUFFIXES = {"cpu": ".c", "tpu": ".py"}
 
 
 def baselines(kernel: str) -> Mapping[str, str]:
