@@ -23,10 +23,10 @@ from .agents.settings import (
     TeamSettings,
     inconsistencies,
 )
+from .defaults import DEFAULT_STORE
 
 DEFAULT_KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
 DEFAULT_FILE = Path("kernelwright.toml")
-DEFAULT_STORE = "kernelwright.sqlite"
 
 
 class ConfigError(Exception):

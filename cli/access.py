@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from ..events.blobs import BlobError
-from ..events.log import EventLog, LogError
-from ..events.mapper import UnreadableEventError
-from ..events.views.load import UnknownRunError, load_run
-from ..events.views.run import RunView
-from ..events.views.summary import list_runs
-from ..events.views.tree import DesignView, TreeView
 from .output import fail, nearest
+
+if TYPE_CHECKING:
+    from ..events.log import EventLog
+    from ..events.views.run import RunView
+    from ..events.views.tree import DesignView, TreeView
 
 
 @contextmanager
 def open_log(store: str, *, as_json: bool, create: bool = False, read_only: bool = True) -> Iterator[EventLog]:
     """An open log; errors of the log end the command with one line."""
+    from ..events.blobs import BlobError
+    from ..events.log import EventLog, LogError
+    from ..events.mapper import UnreadableEventError
+
     try:
         log = EventLog.open(store, create=create, read_only=read_only)
         try:
@@ -30,6 +33,9 @@ def open_log(store: str, *, as_json: bool, create: bool = False, read_only: bool
 
 def find_run(log: EventLog, run: str | None, *, as_json: bool) -> RunView:
     """The run called ``run``, or the newest one."""
+    from ..events.views.load import UnknownRunError, load_run
+    from ..events.views.summary import list_runs
+
     if run is None:
         runs = list_runs(log)
         if not runs:
@@ -47,7 +53,7 @@ def run_as_of(log: EventLog, view: RunView, moment: str, *, as_json: bool) -> Ru
     if not moment:
         return view
     from ..events.views.asof import UnknownMomentError, position_as_of
-    from ..events.views.load import history
+    from ..events.views.load import history, load_run
 
     try:
         until = position_as_of(history(log, view.name), moment)

@@ -19,6 +19,7 @@ from ..hardware.discovery import find_target
 from ..hardware.target import OwnKernels, Target, TargetError
 from ..kernels.registry import KernelError, kernel, load_kernel_file
 from ..kernels.spec import KernelSpec
+from .logs import begin
 from .output import fail, warn
 
 
@@ -38,6 +39,7 @@ class Parts:
 
 def assemble(settings: Config, *, as_json: bool) -> Parts:
     """The parts for new settings; what is unknown or missing ends the command with one line."""
+    begin()
     try:
         target = find_target(settings.target, settings.targets.of(settings.target))
         target.toolchain()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..config import DEFAULT_STORE
+from ..defaults import DEFAULT_STORE
 from .access import find_design, find_run, find_tree, open_log, run_as_of
 from .output import console, emit_json, say
 

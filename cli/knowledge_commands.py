@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import DEFAULT_STORE, ConfigError, load_config
+from ..defaults import DEFAULT_STORE
 from .access import open_log
 from .guard import explained, interruptible
 from .inspect_commands import Json, Store
-from .options import TargetOptions, ToolchainName, target_settings
+from .options import TargetOptions, ToolchainName
 from .output import console, emit_json, fail, nearest, say, warn
+from .settings import load_settings, target_options
 
 if TYPE_CHECKING:
     from ..config import Config
@@ -125,7 +126,9 @@ def recheck(
             checked = study.check(_teller(study, quiet=as_json))
         run = next((str(r["run"]) for r in list_runs(log) if r["target"] == target), None)
         confirmed = (
-            _confirm_bests(log, run, target_settings(toolchain, option), as_json=as_json) if run is not None else {}
+            _confirm_bests(log, run, target_options(toolchain, option, as_json=as_json), as_json=as_json)
+            if run is not None
+            else {}
         )
     if as_json:
         emit_json({"checked": checked, "run": run, "bests": confirmed})
@@ -170,10 +173,8 @@ def upgrade_report(
 def _settings(
     config: Path | None, target: str, toolchain: str | None, option: list[str] | None, *, as_json: bool
 ) -> Config:
-    try:
-        return load_config(config, {"target": target, "targets": {target: target_settings(toolchain, option)}})
-    except ConfigError as error:
-        fail(str(error), as_json=as_json)
+    own = target_options(toolchain, option, as_json=as_json)
+    return load_settings(config, {"target": target, "targets": {target: own}}, as_json=as_json)
 
 
 def _study(log: EventLog, settings: Config, *, as_json: bool) -> Study:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..config import DEFAULT_STORE
+from ..defaults import DEFAULT_STORE
 from .access import find_run, open_log
 from .inspect_commands import Json, RunName, Store
 from .output import emit_json, fail, say

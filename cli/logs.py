@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
 from typing import Literal, get_args
-
-import structlog
 
 Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[str, ...] = get_args(Level)
 
 
+@dataclass
+class Choice:
+    """What the command line asks for."""
+
+    level: str = "warning"
+    as_json: bool = False
+
+
+chosen = Choice()
+
+
+def choose(level: str, *, as_json: bool = False) -> None:
+    """Remember what is asked for until a command that does work begins: those that only read write no diagnostics, and
+    start faster without the library.
+    """
+    chosen.level, chosen.as_json = level, as_json
+
+
+def begin() -> None:
+    """Send diagnostics where :func:`choose` was told to."""
+    configure(chosen.level, as_json=chosen.as_json)
+
+
 def configure(level: str, *, as_json: bool = False) -> None:
     """Send diagnostics of ``level`` and above to standard error, for people or as JSON lines."""
+    import structlog
+
     renderer = (
         structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )

@@ -16,7 +16,7 @@ from . import (
     toolchain_commands,
     trust_commands,
 )
-from .logs import LEVELS, configure
+from .logs import LEVELS, choose
 from .output import fail, nearest
 
 app = typer.Typer(
@@ -47,7 +47,7 @@ def _root(
     """Options of the program itself."""
     if log_level not in LEVELS:
         fail(f"log level {log_level!r}; {nearest(log_level, LEVELS)}")
-    configure(log_level, as_json=log_json)
+    choose(log_level, as_json=log_json)
 
 
 run_commands.register(app)

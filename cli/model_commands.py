@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from ..agents.settings import ROLES
-from ..config import DEFAULT_STORE, Config, ConfigError, load_config
+from ..defaults import DEFAULT_STORE
 from .access import find_design, find_run, find_tree, open_log
 from .inspect_commands import Json, RunName, Store
 from .output import emit_json, fail, nearest, say, seconds_text
+from .settings import load_settings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..config import Config
 
 models = typer.Typer(help="Language models: try the configured ones.", no_args_is_help=True)
 
@@ -33,10 +36,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Try each configured model with one tiny call and say what failed; exit code 1 when one did."""
-    try:
-        settings = load_config(config, {})
-    except ConfigError as error:
-        fail(str(error), as_json=as_json)
+    settings = load_settings(config, {}, as_json=as_json)
     if not settings.models:
         fail("no models are configured; add [models.NAME] sections to kernelwright.toml", as_json=as_json)
     from ..agents.chat.check import check_models
@@ -56,6 +56,8 @@ def check(
 
 
 def _roles(settings: Config, each: dict[str, Any]) -> list[str]:
+    from ..agents.settings import ROLES
+
     return [role for role in ROLES if each["name"] in settings.roles.of(role).models]
 
 
@@ -70,6 +72,8 @@ def prompt(
     as_json: Json = False,
 ) -> None:
     """Show exactly what a specialist would be told now."""
+    from ..agents.settings import ROLES
+
     if role not in ROLES:
         fail(f"there is no role {role!r}; {nearest(role, ROLES)}", as_json=as_json)
     with open_log(store, as_json=as_json) as log:
@@ -115,6 +119,8 @@ def _print_spend(summary: dict[str, Any]) -> None:
     if not summary["rows"]:
         say(f"no language model was asked in run {summary['run']}")
     else:
+        from rich.console import Console
+
         Console().print(_table(summary["rows"]))
         say(f"calls of tools: {summary['tool_calls']}")
     say(f"device time: {seconds_text(summary['device_seconds'])}")
@@ -126,6 +132,8 @@ def _print_spend(summary: dict[str, Any]) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in ("role", "model"):
         table.add_column(heading)

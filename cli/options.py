@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..config import ConfigError
-
 ToolchainName = Annotated[
     str | None,
     typer.Option("--toolchain", help="A toolchain of the target, as `kernelwright toolchain list` names it."),
@@ -22,6 +20,8 @@ TargetOptions = Annotated[
 
 def target_settings(toolchain: str | None, options: Sequence[str] | None) -> dict[str, Any]:
     """What was given of a target's settings, as keyword arguments. Raises ConfigError for what is not key=value."""
+    from ..config import ConfigError
+
     found: dict[str, Any] = {} if toolchain is None else {"toolchain": toolchain}
     for each in options or ():
         key, sign, text = each.partition("=")

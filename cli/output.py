@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPED_WIDTH = 160
 """Columns of tables that do not go to a terminal."""
@@ -17,6 +18,8 @@ PIPED_WIDTH = 160
 
 def console(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or wide enough for the tables where there is none."""
+    from rich.console import Console
+
     made = Console(stderr=stderr)
     return made if made.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
 
@@ -47,6 +50,8 @@ def warn(line: str) -> None:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the nearest known ones, or all of them."""
+    import difflib
+
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import DEFAULT_STORE, ConfigError, load_config
+from ..defaults import DEFAULT_STORE
 from .access import find_run, find_tree, open_log
 from .guard import explained, interruptible, tell_who_waits
 from .inspect_commands import Json, RunName, Store
-from .options import TargetOptions, ToolchainName, target_settings
+from .options import TargetOptions, ToolchainName
 from .output import console, emit_json, fail, say
+from .settings import load_settings, settings_and_policy, target_options
 
 if TYPE_CHECKING:
     from ..events.log import EventLog
@@ -69,13 +70,10 @@ def run(
         "seed": seed,
         "budgets": {"minutes": minutes},
     }
-    try:
-        named = target or load_config(config, {}).target
-        own = {"sandbox": sandbox, **target_settings(toolchain, option)}
-        settings = load_config(config, {**overrides, "targets": {named: own}})
-        thresholds = settings.acceptance(policy or ())
-    except ConfigError as error:
-        fail(str(error), as_json=as_json)
+    named = target or load_settings(config, {}, as_json=as_json).target
+    own = {"sandbox": sandbox, **target_options(toolchain, option, as_json=as_json)}
+    chosen = {**overrides, "targets": {named: own}}
+    settings, thresholds = settings_and_policy(config, chosen, policy, as_json=as_json)
     from .. import __version__
     from ..graph.runner import Plan, start_run
     from .assemble import assemble, assemble_recorded, new_run_name, remember_kernel_files
@@ -131,12 +129,13 @@ def resume(
                 f"give it more with --minutes {view.minutes * 2:g}",
                 as_json=as_json,
             )
+        from ..config import ConfigError
         from .assemble import assemble_recorded
         from .budgets import budgets_in_force
 
         try:
             changes = {"budgets": budgets_in_force(log, view, budget or ())}
-            others = target_settings(toolchain, option)
+            others = target_options(toolchain, option, as_json=as_json)
         except ConfigError as error:
             fail(str(error), as_json=as_json)
         _, parts = assemble_recorded(log, view, as_json=as_json, changes=changes, others=others)

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.table import Table
 
-from ..config import Config, ConfigError, load_config
 from .guard import explained, interruptible
 from .inspect_commands import Json
 from .output import console, emit_json, fail, say, seconds_text
+from .settings import settings_and_policy
 
 if TYPE_CHECKING:
     from ..acceptance.calibration import SameReadings
@@ -54,7 +53,7 @@ def calibrate(
         "kernel_files": (str(kernel_file),) if kernel_file is not None else None,
         "targets": {"cpu": {"sandbox": sandbox}},
     }
-    settings, thresholds = _settings(config, overrides, policy, as_json=as_json)
+    settings, thresholds = settings_and_policy(config, overrides, policy, as_json=as_json)
     from .assemble import assemble
 
     parts = assemble(settings, as_json=as_json)
@@ -142,6 +141,8 @@ def _readings(session: Session, policy: Policy, pairs: int) -> tuple[list[SameRe
 
 def _print_calibration(found: dict[str, Any]) -> None:
     say(f"{found['kernel']} on {found['target']}: one call of the baseline takes {seconds_text(found['seconds'])}")
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in ("calls per reading", "pairs", "scale", "minimum gain", "power", "s per pair", "s to detect"):
         table.add_column(heading, justify="right")
@@ -176,7 +177,7 @@ def power(
     as_json: Json = False,
 ) -> None:
     """Simulate what the policy costs and detects under a given noise: false acceptance, power, pairs."""
-    _, thresholds = _settings(config, {}, policy, as_json=as_json)
+    _, thresholds = settings_and_policy(config, {}, policy, as_json=as_json)
     import numpy as np
 
     from ..acceptance.power import power as simulate
@@ -203,16 +204,6 @@ def power(
     say(
         f"detectable gain    {detected}, with a power of {thresholds.detect_power:.0%} within {thresholds.pair_cap} pairs"
     )
-
-
-def _settings(
-    config: Path | None, overrides: dict[str, Any], policy: list[str] | None, *, as_json: bool
-) -> tuple[Config, Policy]:
-    try:
-        settings = load_config(config, overrides)
-        return settings, settings.acceptance(policy or ())
-    except ConfigError as error:
-        fail(str(error), as_json=as_json)
 
 
 def _finite(value: float) -> float | None:

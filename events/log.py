@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 from eventsourcing.application import Application
-from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper, Notification, StoredEvent
+from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper, Notification
 from eventsourcing.sqlite import SQLiteFactory
 from eventsourcing.utils import Environment, EnvType
 
-from . import answers, device, experience, knowledge, run, tree  # noqa: F401  importing them registers their events
 from .base import Aggregate, Event, Forked, InvariantError
 from .blobs import Blobs
 from .failures import ConflictError, LogError, RunHeldError, explained
 from .mapper import EventMapper
 from .opening import open_store
-from .run import RunResumed, RunStarted
+from .run import Run, RunResumed, RunStarted
 from .snapshots import restored, snapshot_name, snapshot_of
 from .store import HeldError, Store
 
@@ -31,8 +29,7 @@ OVERTAKEN_TRIES = 20
 """How often a save is made again because other runs keep writing to what is shared."""
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(NamedTuple):
     """An event and its position in the order of recording."""
 
     position: int
@@ -84,10 +81,13 @@ class EventLog(Application[UUID]):
         """Stop calling ``listener``."""
         self._listeners.remove(listener)
 
-    def record(self, *aggregates: Aggregate) -> list[Recorded]:
+    def record(self, *aggregates: Aggregate, synced: bool = True) -> list[Recorded]:
         """Record the new events of the aggregates, in the order in which they were made, and all staged blobs in one
         transaction; raises LogError. What several runs write to (``Aggregate.SHARED``) is appended after whatever
         others have recorded there meanwhile; anything else that was overtaken raises ConflictError.
+
+        Not ``synced`` is for what announces an effect: it survives the death of the process like all else, but not that
+        of the machine before the next save, which ends the effect as well.
         """
         pending = {aggregate.id: list(aggregate.collect_events()) for aggregate in aggregates}
         for attempt in range(OVERTAKEN_TRIES):
@@ -95,17 +95,17 @@ class EventLog(Application[UUID]):
             if len(pending) > 1:
                 made.sort(key=lambda event: event.made)
             # Not through the library's save: it asks of every event whether it is an aggregate.
-            stored = [StoredEvent(e.originator_id, e.originator_version, e.TOPIC, e.stored) for e in made]
+            rows = [(e.originator_id, e.originator_version, e.TOPIC, e.stored) for e in made]
             try:
                 with explained(self.where):
-                    positions = self.store.insert_events(stored, blobs=self.blobs.staged)
+                    positions = self.store.append(rows, self.blobs.staged, synced=synced)
             except ConflictError:
                 if attempt + 1 == OVERTAKEN_TRIES or not self._rebase(aggregates, pending):
                     raise
             else:
                 break
         self.blobs.recorded()
-        saved = [Recorded(position, event) for position, event in zip(positions, made, strict=True)]
+        saved = list(map(Recorded, positions, made))
         for listener in list(self._listeners):
             listener(saved)
         return saved
@@ -235,7 +235,7 @@ class EventLog(Application[UUID]):
         last: RunStarted | RunResumed | None = None
         for recorded in self.stream_listing():
             event = recorded.event
-            if event.originator_id == run.Run.identify(run_name) and isinstance(event, RunStarted | RunResumed):
+            if event.originator_id == Run.identify(run_name) and isinstance(event, RunStarted | RunResumed):
                 last = event
         if last is None or not last.holder:
             return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,24 @@ from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 from pydantic import ValidationError
 
 from .base import SEAL_LENGTH, TOPICS, Event, chain_digest
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "run": ("run",),
+    "tree": ("tree",),
+    "answers": ("answers",),
+    "device": ("device",),
+    "knowledge": ("knowledge", "experience"),
+}
+"""Modules that register the events of a family (the part of a topic before its dot). They are imported when the first
+such event is read: most commands meet few families."""
+
+
+def event_class(topic: str) -> type[Event] | None:
+    """The class of the events of a topic, or None when this version knows none."""
+    if topic not in TOPICS:
+        for module in FAMILIES.get(topic.partition(".")[0], ()):
+            importlib.import_module(f"{__package__}.{module}")
+    return TOPICS.get(topic)
 
 
 class UnreadableEventError(Exception):
@@ -29,7 +48,7 @@ class EventMapper(Mapper[UUID]):
 
     def to_domain_event(self, stored_event: StoredEvent) -> Event:
         """The event in a stored form, upcast to today's class; raises UnreadableEventError."""
-        cls = TOPICS.get(stored_event.topic)
+        cls = event_class(stored_event.topic)
         if cls is None:
             raise UnreadableEventError(
                 f"{_place(stored_event)} is of a kind that this version does not know; a newer one wrote it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow
 from psycopg.sql import SQL, Composed, Identifier
 
-from .store import LISTING_TOPICS, PAGE, HeldError
+from .store import LISTING_TOPICS, PAGE, HeldError, Row, row_of
 
 LOCK_TIMEOUT_SECONDS = 10
 """How long a save waits for another one."""
@@ -75,32 +75,35 @@ class PostgresStore(PostgresApplicationRecorder):
             for statement in self.sql_create_statements:
                 c.execute(statement)
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
-        """Record events and blobs in one transaction; see :meth:`Store.insert_events`.
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_kwargs: Any) -> Sequence[int]:
+        """The library's way to record events, without blobs; see :meth:`append`."""
+        return self.append([row_of(each) for each in stored_events], {})
+
+    def append(self, rows: Sequence[Row], blobs: Mapping[str, bytes], *, synced: bool = True) -> Sequence[int]:
+        """Record events and blobs in one transaction; see :meth:`Store.append`.
 
         Not tried again when the connection breaks: the save may have reached the server, and a second one would look like
         another writer's.
         """
-        blobs: dict[str, bytes] = kwargs.get("blobs") or {}
         with self.datastore.transaction(commit=True) as c:
             if blobs:
                 values = list(blobs.items())
                 c.executemany("INSERT INTO blobs VALUES (%s, %s) ON CONFLICT DO NOTHING", values)
-            if not stored_events:
+            if not rows:
                 return []
             c.execute(SQL("SET LOCAL lock_timeout = '{}s'").format(LOCK_TIMEOUT_SECONDS))
+            if not synced:
+                # The server's own write-ahead log is one sequence too: the next synced save waits for this one as well.
+                c.execute("SET LOCAL synchronous_commit = off")
             c.execute("LOCK TABLE stored_events IN EXCLUSIVE MODE")
-            c.execute("UPDATE log_end SET position = position + %s RETURNING position", (len(stored_events),))
+            c.execute("UPDATE log_end SET position = position + %s RETURNING position", (len(rows),))
             row = c.fetchone()
             assert row is not None, "the table has its one row from the start"
-            first = int(row["position"]) - len(stored_events) + 1
-            positions = list(range(first, first + len(stored_events)))
+            first = int(row["position"]) - len(rows) + 1
+            positions = range(first, first + len(rows))
             c.executemany(
                 "INSERT INTO stored_events VALUES (%s, %s, %s, %s, %s)",
-                [
-                    (position, each.originator_id, each.originator_version, each.topic, each.state)
-                    for position, each in zip(positions, stored_events, strict=True)
-                ],
+                [(position, *each) for position, each in zip(positions, rows, strict=True)],
             )
         return positions
 

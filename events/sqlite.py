@@ -15,14 +15,17 @@ from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
+    SQLiteCursor,
     SQLiteDatastore,
 )
 
 from .filelock import range_lock
-from .store import LISTING_TOPICS, PAGE
+from .store import LISTING_TOPICS, PAGE, Row, row_of
 
 LOCK_TIMEOUT_SECONDS = 10
 """How long a save waits for another one."""
+_SYNCED, _UNSYNCED = "PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL"
+"""Whether a commit waits for the disk."""
 _COLUMNS = "notification_id, originator_id, originator_version, topic, state"
 _LISTING = "(" + " OR ".join(f"topic='{topic}'" for topic in LISTING_TOPICS) + ")"
 """The same text in the partial index and in the query: that is how SQLite knows that the index serves it. With IN in the
@@ -36,7 +39,7 @@ class _Pool(SQLiteConnectionPool):
 
     def _create_connection(self) -> SQLiteConnection:
         connection = super()._create_connection()
-        connection.cursor().execute("PRAGMA synchronous=FULL")
+        connection.cursor().execute(_SYNCED)
         return connection
 
 
@@ -53,6 +56,8 @@ class SQLiteStore(SQLiteApplicationRecorder):
         datastore.pool = _Pool(db_name=pool.db_name, lock_timeout=LOCK_TIMEOUT_SECONDS)
         pool.close()
         super().__init__(datastore)
+        self._end = 0
+        """The last position, as far as this process knows."""
         if not read_only:
             self.create_table()
 
@@ -77,24 +82,52 @@ class SQLiteStore(SQLiteApplicationRecorder):
                 )
         return statements
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
-        """Record events and blobs in one transaction; see :meth:`Store.insert_events`."""
-        blobs: Mapping[str, bytes] = kwargs.get("blobs") or {}
-        with self.datastore.transaction(commit=True) as c:
-            # A write comes first: a transaction that begins by reading may not be let in to write afterwards.
-            c.execute("UPDATE log_end SET position = position + ?", (len(stored_events),))
-            c.execute("SELECT position FROM log_end")
-            first = int(c.fetchone()[0]) - len(stored_events) + 1
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_kwargs: Any) -> Sequence[int]:
+        """The library's way to record events, without blobs; see :meth:`append`."""
+        return self.append([row_of(each) for each in stored_events], {})
+
+    def append(self, rows: Sequence[Row], blobs: Mapping[str, bytes], *, synced: bool = True) -> Sequence[int]:
+        """Record events and blobs in one transaction; see :meth:`Store.append`."""
+        count = len(rows)
+        with self._writing(synced=synced) as c:
+            last = self._advance(c, count)
             if blobs:
                 c.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", list(blobs.items()))
+            positions = range(last - count + 1, last + 1)
             c.executemany(
                 "INSERT INTO stored_events VALUES (?,?,?,?,?)",
                 [
-                    (position, _hex(each.originator_id), each.originator_version, each.topic, each.state)
-                    for position, each in enumerate(stored_events, first)
+                    (position, originator.hex, version, topic, state)
+                    for position, (originator, version, topic, state) in zip(positions, rows, strict=True)
                 ],
             )
-        return range(first, first + len(stored_events))
+        self._end = last
+        return positions
+
+    @contextmanager
+    def _writing(self, *, synced: bool) -> Iterator[SQLiteCursor]:
+        """A transaction that is committed at the end. One that is not synced is in the file when it ends, and on the disk
+        with the next one that is: the log of writes is one sequence.
+        """
+        with self.datastore.get_connection(commit=True) as connection:
+            if not synced:
+                connection.cursor().execute(_UNSYNCED)
+            try:
+                with connection.transaction(commit=True) as cursor:
+                    yield cursor
+            finally:
+                if not synced:
+                    connection.cursor().execute(_SYNCED)
+
+    def _advance(self, c: SQLiteCursor, count: int) -> int:
+        """Take the next ``count`` positions; returns the last one. Asks nothing when no other process has saved since."""
+        # A write comes first: a transaction that begins by reading may not be let in to write afterwards.
+        c.execute("UPDATE log_end SET position = ? WHERE position = ?", (self._end + count, self._end))
+        if c.sqlite_cursor.rowcount == 1:
+            return self._end + count
+        c.execute("UPDATE log_end SET position = position + ?", (count,))
+        c.execute("SELECT position FROM log_end")
+        return int(c.fetchone()[0])
 
     def stream(
         self, originators: Sequence[UUID] | None, after: int = 0, until: int | None = None
@@ -209,10 +242,6 @@ _CREATE_SNAPSHOTS = "CREATE TABLE IF NOT EXISTS snapshots (name TEXT PRIMARY KEY
 def _bytes(value: bytes | str) -> bytes:
     """A column of bytes; SQLite keeps what it is given, and a careless edit may have given text."""
     return value.encode() if isinstance(value, str) else bytes(value)
-
-
-def _hex(originator: UUID | str) -> str:
-    return originator.hex if isinstance(originator, UUID) else originator
 
 
 def _marks(values: Sequence[object]) -> str:

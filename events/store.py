@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 from uuid import UUID
 
 from eventsourcing.persistence import Notification, StoredEvent
+
+Row = tuple[UUID, int, str, bytes]
+"""An event to record: aggregate, version, topic, stored bytes. Plain tuples, for a save makes one for each event."""
 
 PAGE = 2_000
 """Events read at a time, so that a long log never sits in memory."""
@@ -17,6 +20,13 @@ LISTING_TOPICS = ("run.started", "run.forked", "run.resumed", "run.stopped")
 nothing."""
 
 
+def row_of(stored: StoredEvent) -> Row:
+    """The row of an event in the library's form."""
+    originator = stored.originator_id
+    aggregate = originator if isinstance(originator, UUID) else UUID(originator)
+    return aggregate, stored.originator_version, stored.topic, stored.state
+
+
 class HeldError(Exception):
     """Another process holds what was asked for."""
 
@@ -24,14 +34,18 @@ class HeldError(Exception):
 class Store(Protocol):
     """Events and blobs, append only.
 
-    Contract: ``insert_events`` is atomic and durable, and gives positions (notification ids) that follow each other
+    Contract: ``append`` is atomic and durable, and gives positions (notification ids) that follow each other
     without gaps in the order in which saves became visible: whoever has read up to a position has missed nothing before
     it. An event whose aggregate already has its version is refused with the library's IntegrityError, and nothing of
     the save is kept. Stored rows are never changed. Snapshots are a cache beside them and may vanish at any time.
     """
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], *, blobs: dict[str, bytes]) -> Sequence[int]:
-        """Record events and the blobs (stored form, by digest) that they name in one transaction; their positions."""
+    def append(self, rows: Sequence[Row], blobs: Mapping[str, bytes], *, synced: bool = True) -> Sequence[int]:
+        """Record events and the blobs (stored form, by digest) that they name in one transaction; their positions.
+
+        Survives the death of the process in any case. When not ``synced`` it does not wait for the disk, and survives
+        the death of the machine from the next synced save on.
+        """
 
     def select_events(
         self,

@@ -21,6 +21,7 @@ from .blobs import BlobError, digest_of, pack
 from .failures import LogError, explained
 from .log import EventLog
 from .mapper import UnreadableEventError, broken_seal
+from .store import Row, row_of
 from .views.load import segments
 
 FORMAT = "kernelwright-run/1"
@@ -103,7 +104,7 @@ class _Reader:
     number: int = 0
     ended: bool = False
     events: int = 0
-    new: list[StoredEvent] = field(default_factory=list)
+    new: list[Row] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
     heads: dict[UUID, tuple[int, str]] = field(default_factory=dict)
     sealer: _Sealer = field(default_factory=_Sealer)
@@ -160,7 +161,7 @@ class _Reader:
         self.events += 1
         here = self.log.event(originator, version)
         if here is None:
-            self.new.append(stored)
+            self.new.append(row_of(stored))
         elif here.seal != event.seal:
             raise self._refusal(f"the store has another event {event.ref}: a run of that name with another history")
 
@@ -171,14 +172,13 @@ class _Reader:
         self._extends()
         with explained(self.log.where):
             if self.new:
-                self.log.store.insert_events(self.new, blobs=self.blobs)
+                self.log.store.append(self.new, self.blobs)
         return Imported(self.run, self.events, len(self.new), len(self.blobs))
 
     def _extends(self) -> None:
         """The store must not have gone on where the export has new events for another aggregate of the run."""
-        moved = {stored.originator_id for stored in self.new}
+        moved = {originator for originator, *_ in self.new}
         for originator in moved:
-            assert isinstance(originator, UUID)
             version = self.heads[originator][0]
             if self.log.event(originator, version + 1) is not None:
                 raise self._refusal("the store has gone on with this run in another way")

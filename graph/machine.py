@@ -57,7 +57,7 @@ def _perform(wb: Workbench, step: Step, effect: Effect, context: Context) -> str
     begun = time.perf_counter()
     started: StepStarted = wb.run.begin_step(context, step.key, step.name, step.subject)
     if step.name not in PURE or (step.name in ASKING and wb.panel.records_calls):
-        wb.log.record(wb.device, wb.run)
+        wb.log.record(wb.device, wb.run, synced=False)
     wb.context = replace(context, cause=started.ref, step=step.name, attempt=started.attempt)
     with under(step.key, started.attempt):
         outcome = effect(wb, step)

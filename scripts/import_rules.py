@@ -14,11 +14,11 @@ ALLOWED: dict[str, set[str]] = {
     "knowledge": {"events", "hardware", "kernels", "acceptance"},
     "agents": {"kernels", "knowledge", "events", "hardware", "acceptance"},
     "graph": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents"},
-    "cli": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents", "graph", "config", ""},
-    "web": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents", "graph", "config", ""},
+    "cli": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents", "graph", "config", "defaults", ""},
+    "web": {"kernels", "acceptance", "events", "hardware", "knowledge", "agents", "graph", "config", "defaults", ""},
 }
 """For each folder the others that it may import from; "" is the root package itself."""
-TOP_MODULES = {"config": {"acceptance", "agents"}}
+TOP_MODULES: dict[str, set[str]] = {"config": {"acceptance", "agents", "defaults"}, "defaults": set()}
 TOP = Path(__file__).resolve().parent.parent
 
 

@@ -45,12 +45,12 @@ class MortalLog(EventLog):
     acknowledged: Path
     saves = 0
 
-    def record(self, *aggregates: Aggregate) -> list[Recorded]:
+    def record(self, *aggregates: Aggregate, synced: bool = True) -> list[Recorded]:
         """Save, and die before or after it when it is time; what is acknowledged is noted in between."""
         self.saves += 1
         if self.kill == Kill("before", self.saves):
             die()
-        saved = super().record(*aggregates)
+        saved = super().record(*aggregates, synced=synced)
         with self.acknowledged.open("a") as file:
             file.writelines(f"{each.position} {each.event.seal}\n" for each in saved)
         if self.kill == Kill("after", self.saves):
