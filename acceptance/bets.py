@@ -107,6 +107,7 @@ class EProcess:
 
     def add(self, differences: Sequence[float], scale: float) -> float:
         """Take in one complete group (log ratios; the calibrated scale before they were read); E after it."""
+        # A new list, never a changed one: copies of a process share what they have in common.
         # Products are kept as logs: a long losing sequence would otherwise reach zero and never recover.
         self._logs = [
             log + log_factor(sum(part.evidence(difference, scale) for difference in differences))

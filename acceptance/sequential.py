@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -115,6 +116,13 @@ class Sequential:
             if self._e_futile[-1] >= self.policy.futile_e:
                 return "rejected"
         return "undecided" if self.pairs >= self.cap else "continue"
+
+    def copy(self) -> Sequential:
+        """Another comparison that has come as far; what is added to one does not touch the other."""
+        other = copy(self)
+        other._accept, other._futile = copy(self._accept), copy(self._futile)
+        other._e_accept, other._e_futile = list(self._e_accept), list(self._e_futile)
+        return other
 
     def decision(self) -> Decision:
         """The decision as it stands."""

@@ -9,10 +9,10 @@ from math import inf, log, sqrt
 
 from ..acceptance.alarm import anchors_due
 from ..acceptance.policy import Policy
-from ..events.views.decisions import decision
+from ..events.views.decisions import comparison
 from ..events.views.knowledge import KnowledgeView
 from ..events.views.run import RunView
-from ..events.views.tree import DECIDING, DesignView, TreeView
+from ..events.views.tree import DesignView, TreeView
 from ..knowledge.due import due_items, stale_probes, unstudied
 from ..knowledge.reopening import reopenable
 from .step import Step
@@ -74,9 +74,9 @@ def _know(view: RunView, known: KnowledgeView, toolchain: str) -> Step | None:
     """What has to be studied, checked or measured before anyone relies on it: documents, items, probes."""
     for document in unstudied(known):
         return Step("study", item=f"{document}@{known.documents[document].digest}")
-    for due in due_items(known, toolchain):
+    for due in known.once(("due", toolchain), lambda: due_items(known, toolchain)):
         return Step("check_item", item=due.item, turn=due.turn)
-    if view.finished("probe") < 1 or (stale_probes(known, toolchain) and toolchain not in view.probed):
+    if view.finished("probe") < 1 or (toolchain not in view.probed and stale_probes(known, toolchain)):
         return Step("probe", turn=view.finished("probe"))
     return None
 
@@ -150,7 +150,7 @@ def _advance(tree: TreeView, design: DesignView, policy: Policy) -> Step:
         if not design.evidence(("confirm",), best):
             return Step("confirm", kernel, name, epoch=epoch)
         return Step("accept", kernel, name, epoch=epoch)
-    if decision(policy, design.evidence(DECIDING, best)).verdict == "continue":
+    if comparison(policy, design, best).verdict == "continue":
         return Step("compare", kernel, name, turn=len(design.evidence(("decide",), best)), epoch=epoch)
     return Step("judge", kernel, name, epoch=epoch)
 

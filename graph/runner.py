@@ -52,7 +52,10 @@ class Plan:
 
 
 SNAPSHOT_EVERY_EVENTS = 1_000
-"""How far a cached view may lie behind the log while a run goes on."""
+"""How far a cached view may lie behind the log while a run goes on, at least."""
+SNAPSHOT_BEHIND_SHARE = 1 / 20
+"""The same as a share of the log: a snapshot takes longer the longer the log is, so that the cost of one event stays what it
+is."""
 SNAPSHOT_AT_STOP_EVENTS = 200
 """A run of fewer events is folded as fast as a snapshot of it is read."""
 
@@ -121,7 +124,8 @@ def _workbench(
             # Other runs may have written to the shared knowledge base just before.
             catch_up(log, known, target.name)
         behind = view.events - snapshot_at[0]
-        if behind >= (SNAPSHOT_EVERY_EVENTS if view.stopped is None else SNAPSHOT_AT_STOP_EVENTS):
+        allowed = max(SNAPSHOT_EVERY_EVENTS, int(SNAPSHOT_BEHIND_SHARE * view.events))
+        if behind >= (allowed if view.stopped is None else SNAPSHOT_AT_STOP_EVENTS):
             snapshot_at[0] = view.events
             keep_view(log, view)
             log.keep_snapshot(wb.run, *wb.trees.values())

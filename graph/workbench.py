@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ..acceptance.policy import Policy
 from ..agents.panel import Panel
+from ..agents.port import Tried
 from ..events.base import Aggregate, Context
 from ..events.device import Device
 from ..events.knowledge import KnowledgeBase
@@ -57,6 +58,8 @@ class Workbench:
     seconds: dict[str, float] = field(default_factory=dict)
     extras: list[Aggregate] = field(default_factory=list)
     """Further aggregates that a step has recorded in."""
+    told: dict[str, dict[str, tuple[int, Tried]]] = field(default_factory=dict)
+    """By kernel and design: what specialists were told of it last, and after how many of its events."""
     on_wait: Callable[[Holder | None], None] | None = None
     """Told once, with who has it, when the device is not free."""
     _lease: tuple[int, float] | None = None

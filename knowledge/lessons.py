@@ -121,10 +121,9 @@ def closing(
         return []
     ((lever, value),) = latest.after.items()
     against = [latest.lesson]
-    for item in known.lessons.values():
+    for item in known.moves.get((kernel, whole, limit, lever, value), ()):
         drawn = item.drawn
-        same = (drawn.kernel, drawn.whole, drawn.bottleneck) == (kernel, whole, limit)
-        if not same or drawn.after != latest.after or item.standing(toolchain, known.toolchains).status != "valid":
+        if item.standing(toolchain, known.toolchains).status != "valid":
             continue
         if drawn.effect == "helped":
             return []

@@ -12,9 +12,9 @@ def reopenable(tree: TreeView, known: KnowledgeView, toolchain: str) -> tuple[st
     A rule stops a design by a veto, or is what its failure stands for. A design is opened once for a rule and toolchain;
     one that failed under this very toolchain stays as it is, for its failure is the evidence.
     """
-    retired = {
-        rule.id for rule in known.rules.values() if rule.standing(toolchain, known.toolchains).status == "retired"
-    }
+    retired = known.once(("retired", toolchain), lambda: _retired(known, toolchain))
+    if not retired:
+        return None
     for name, rule in tree.stopped.items():
         if rule not in retired:
             continue
@@ -24,3 +24,10 @@ def reopenable(tree: TreeView, known: KnowledgeView, toolchain: str) -> tuple[st
         if failed is not None and not again and (failed.check == "review" or failed.toolchain != toolchain):
             return name, rule
     return None
+
+
+def _retired(known: KnowledgeView, toolchain: str) -> frozenset[str]:
+    """The rules that do not hold under a toolchain."""
+    return frozenset(
+        rule.id for rule in known.rules.values() if rule.standing(toolchain, known.toolchains).status == "retired"
+    )

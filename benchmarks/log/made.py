@@ -6,12 +6,15 @@ from typing import Any
 
 from kernelwright.acceptance.policy import Policy
 from kernelwright.events.base import Context
+from kernelwright.events.experience import LessonDrawn
+from kernelwright.events.knowledge import KnowledgeBase
 from kernelwright.events.log import EventLog
 from kernelwright.events.run import Run
 from kernelwright.events.tree import DesignTree, FloorMeasured, NoiseCalibrated
 from kernelwright.graph.step import Step
 
-KERNEL = "double"
+KERNEL, TARGET = "double", "simulated"
+FINGERPRINT = "f" * 16
 EVENTS_PER_SAVE = 1_000
 _POLICY = Policy()
 _THRESHOLDS = _POLICY.as_dict()
@@ -25,12 +28,14 @@ class Maker:
         self.log = log
         self.run = Run.new("r")
         self.tree = DesignTree.new("r", KERNEL)
+        self.knowledge = KnowledgeBase.new(TARGET)
         self.made = 0
         self.designs = 0
-        start: dict[str, Any] = {"target": "simulated", "policy": _POLICY.as_dict(), "seed": 0, "entropy": "00"}
+        start: dict[str, Any] = {"target": TARGET, "policy": _POLICY.as_dict(), "seed": 0, "entropy": "00"}
         self.run.start(Context(), run="r", kernels=(KERNEL,), minutes=1e6, config={}, version="0", **start)
-        self.run.observe(Context(), "f" * 16, {"compiler": "1"}, ())
-        self._step("probe")
+        self.run.observe(Context(), FINGERPRINT, {"compiler": "1"}, ())
+        self.knowledge.seen(Context(), TARGET, FINGERPRINT, {"compiler": "1"}, {})
+        self._step("probe", kernel="")
         self._step(
             "admit", lambda c: self.tree.start(c, run="r", kernel=KERNEL, spec="s", dimensions={}, streamed_bytes=8)
         )
@@ -49,7 +54,7 @@ class Maker:
         unsaved = 0
         while self.made + unsaved < events:
             self._candidate()
-            unsaved = len(self.run.pending) + len(self.tree.pending)
+            unsaved = sum(len(each.pending) for each in (self.run, self.tree, self.knowledge))
             if unsaved >= EVENTS_PER_SAVE:
                 self.save()
                 unsaved = 0
@@ -57,18 +62,18 @@ class Maker:
 
     def save(self) -> None:
         """Record what was made."""
-        self.made += len(self.log.record(self.run, self.tree))
+        self.made += len(self.log.record(self.run, self.tree, self.knowledge))
 
     @property
     def name(self) -> str:
         """The latest design."""
         return f"d{self.designs - 1:04d}"
 
-    def _step(self, name: str, effect: Any = None) -> None:
-        step = Step(name, KERNEL, self.name if self.designs else "", turn=self.designs)  # type: ignore[arg-type]  # names of steps
+    def _step(self, name: str, effect: Any = None, kernel: str = KERNEL) -> None:
+        step = Step(name, kernel, self.name if self.designs else "", turn=self.designs)  # type: ignore[arg-type]  # names of steps
         started = self.run.begin_step(Context(), step.key, name, step.subject)
         if effect is not None:
-            effect(Context(cause=started.ref, step=name, attempt=1, toolchain="f" * 16))
+            effect(Context(cause=started.ref, step=name, attempt=1, toolchain=FINGERPRINT))
         self.run.finish_step(Context(cause=started.ref), step.key, "ok", {"rest": 0.001, "device": 0.25})
 
     def _screen(self, context: Context) -> None:
@@ -76,7 +81,7 @@ class Maker:
         self._said(context, "screen")
 
     def _candidate(self) -> None:
-        self._step("propose", lambda c: self._propose(c, self.tree.best))
+        self._step("propose", self._ask)
         self._check("review", "review")
         self._check("build", "build")
         self._check("verify", "oracle")
@@ -87,6 +92,34 @@ class Maker:
         if accepted:
             self._step("confirm", lambda c: self._read(c, "confirm", 12))
             self._step("accept", self._accept)
+        self._step("learn", lambda c: self._learn(c, "helped" if accepted else "hurt"))
+
+    def _ask(self, context: Context) -> None:
+        asked: dict[str, Any] = {"role": "engineer", "specialist": "playbook", "outcome": "ok", "seconds": 0.01}
+        self.run.answered(context, request=self.log.blobs.put("asked"), answer=self.log.blobs.put("said"), **asked)
+        self._propose(context, self.tree.best)
+
+    def _learn(self, context: Context, effect: str) -> None:
+        self.knowledge.note(
+            context,
+            LessonDrawn,
+            lesson=f"l-{self.designs:012x}",
+            run="r",
+            kernel=KERNEL,
+            design=self.name,
+            against=self.tree.best,
+            before={"unroll": 4},
+            after={"unroll": self.designs},
+            effect=effect,
+            ratio=0.99,
+            ratio_low=0.98,
+            ratio_high=0.995,
+            pairs=8,
+            whole="d0000",
+            bottleneck="compute",
+            evidence=(self.tree.latest_evidence,),
+            depends=("compiler",),
+        )
 
     def _propose(self, context: Context, parent: str | None) -> None:
         digest = f"{self.designs:064x}"

@@ -9,8 +9,9 @@ from math import exp
 from ...acceptance.estimate import Gain, hodges_lehmann
 from ...acceptance.policy import Policy
 from ...acceptance.screens import plainly_slower, suspicion
-from ...acceptance.sequential import Decision, decide, log_ratio
+from ...acceptance.sequential import Decision, Sequential, decide, log_ratio
 from ..tree import PairsRead
+from .design import DECIDING, DesignView
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,43 @@ def decision(policy: Policy, readings: Sequence[PairsRead], *, cap: int | None =
     """What a policy makes of the deciding pairs of one comparison, each with the scale in force when it was read."""
     scales = [reading.scale for reading in readings for _ in reading.orders]
     return decide(policy, scales, differences(readings), cap=cap)
+
+
+def comparison(policy: Policy, design: DesignView, best: str) -> Sequential:
+    """The comparison of a design with a best as it stands by its recorded pairs: its decision is :func:`decision` of them.
+
+    It is kept with the design and fed only what is new. Whoever adds pairs that are not recorded yet takes a copy.
+    """
+    readings = design.evidence(DECIDING, best)
+    running = design.running
+    if running is None or not running.goes_on(policy, readings):
+        running = design.running = Running(policy, readings[0].scale if readings else 1.0)
+    for reading in readings[len(running.taken) :]:
+        running.take(reading)
+    return running.sequential
+
+
+class Running:
+    """A comparison with the readings that it was fed."""
+
+    def __init__(self, policy: Policy, scale: float) -> None:
+        self.policy = policy
+        self.sequential = Sequential(policy, scale)
+        self.taken: list[PairsRead] = []
+
+    def goes_on(self, policy: Policy, readings: Sequence[PairsRead]) -> bool:
+        """Whether ``readings`` are those that were fed, and perhaps more, under the same policy."""
+        taken = len(self.taken)
+        same = all(a is b for a, b in zip(self.taken, readings, strict=False))
+        return policy == self.policy and taken <= len(readings) and same
+
+    def take(self, reading: PairsRead) -> None:
+        """Feed one reading; pairs after the verdict play no part."""
+        self.taken.append(reading)
+        for difference in differences([reading]):
+            if self.sequential.verdict != "continue":
+                return
+            self.sequential.add(difference, reading.scale)
 
 
 def screened(policy: Policy, reading: PairsRead, floor_seconds: float | None) -> Screened:

@@ -1,12 +1,11 @@
-"""What is known of one design, and the designs of a tree, read from the log when they are asked for."""
+"""What is known of one design, folded from its events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...acceptance.sequential import log_ratio
-from ..log import Recorded
 from ..tree import (
     DesignAccepted,
     DesignChecked,
@@ -18,6 +17,9 @@ from ..tree import (
     PairsRead,
     TreeEvent,
 )
+
+if TYPE_CHECKING:
+    from .decisions import Running
 
 DECIDING = ("screen", "decide")
 """What a verdict rests on: the short probe's pairs open the comparison. Confirming pairs never take part."""
@@ -64,6 +66,8 @@ class DesignView:
     """Why it was taken up again under this toolchain, each time."""
     epochs: list[Epoch] = field(default_factory=list)
     """What was found out under other toolchains, or before it was reopened, the latest last."""
+    running: Running | None = field(default=None, compare=False, repr=False)
+    """Its comparison as far as it was followed; derived from the readings at any time (:mod:`.decisions`)."""
 
     def apply(self, event: TreeEvent, position: int) -> None:
         """Fold one more event of this design."""
@@ -226,85 +230,3 @@ def standing(design: DesignView) -> Standing:
         if verdict in ("rejected", "undecided", "held")
         else None,
     )
-
-
-Fetch = Callable[[Sequence[int]], Sequence[Recorded]]
-"""Reads the events at some positions of the log, in their order."""
-
-
-class Designs(Mapping[str, DesignView]):
-    """The designs of a tree by name, in the order of their registration.
-
-    A view that was restored from a snapshot knows just the positions of a design's events, and reads them from the log
-    when somebody asks for the design.
-    """
-
-    def __init__(self) -> None:
-        self._views: dict[str, DesignView | None] = {}
-        self._positions: dict[str, list[int]] = {}
-        self._fetch: Fetch | None = None
-
-    def add(self, design: DesignView) -> None:
-        """Take in a new design."""
-        self._views[design.id] = design
-
-    def leave_in_log(self, positions: Mapping[str, Sequence[int]], fetch: Fetch) -> None:
-        """Take in designs by the positions of their events; ``fetch`` reads them."""
-        self._fetch = fetch
-        for name, each in positions.items():
-            self._views[name], self._positions[name] = None, list(each)
-
-    @property
-    def positions(self) -> dict[str, list[int]]:
-        """The positions of each design's events."""
-        return {name: self._positions[name] if view is None else view.positions for name, view in self._views.items()}
-
-    def __getitem__(self, name: str) -> DesignView:
-        view = self._views[name]
-        if view is None:
-            self._load([name])
-            view = self._views[name]
-            assert view is not None
-        return view
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        return len(self._views)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether both hold equal designs, wherever they come from."""
-        return isinstance(other, Designs) and dict(self.items()) == dict(other.items())
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._views
-
-    def values(self) -> ValuesView[DesignView]:
-        """All designs, read together where they are still in the log."""
-        self._load(list(self._positions))
-        return super().values()
-
-    def items(self) -> ItemsView[str, DesignView]:
-        """All designs with their names, read together where they are still in the log."""
-        self._load(list(self._positions))
-        return super().items()
-
-    def _load(self, names: Sequence[str]) -> None:
-        wanted = {position: name for name in names for position in self._positions[name]}
-        if not wanted:
-            return
-        assert self._fetch is not None
-        for recorded in self._fetch(list(wanted)):
-            name, event = wanted[recorded.position], recorded.event
-            assert isinstance(event, TreeEvent)
-            if isinstance(event, DesignProposed):
-                self._views[name] = DesignView(event, event.ref, positions=[recorded.position])
-                continue
-            view = self._views[name]
-            assert view is not None, "a design is registered before anything else is said of it"
-            view.apply(event, recorded.position)
-        for name in names:
-            del self._positions[name]

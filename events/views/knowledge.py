@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, TypeVar
 
 from ..base import Event
 from ..experience import EstimatePaired, FamilyClosed, LessonDrawn, RuleFired, RuleMet, VetoAudited
@@ -23,6 +24,10 @@ from ..log import EventLog, Recorded
 from .items import ClaimItem, FamilyItem, LessonItem, ProbeItem, RuleItem, TrustItem
 from .standing import Finding, Parts
 
+Move = tuple[str, str, str, str, str | int]
+"""Kernel, whole-kernel design, bottleneck, lever, value."""
+T = TypeVar("T")
+
 
 @dataclass
 class KnowledgeView:
@@ -40,12 +45,26 @@ class KnowledgeView:
     families: dict[str, FamilyItem] = field(default_factory=dict)
     trust: dict[str, TrustItem] = field(default_factory=dict)
     position: int = 0
+    moves: dict[Move, list[LessonItem]] = field(default_factory=dict)
+    """Lessons in which one lever was moved, by where and to what."""
+    _derived: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, key: tuple[object, ...], work_out: Callable[[], T]) -> T:
+        """What ``work_out`` gives, worked out once until the next event: the router asks the same questions at every step.
+
+        ``key`` names the question and all that it depends on beside the events.
+        """
+        if key not in self._derived:
+            self._derived[key] = work_out()
+        found: T = self._derived[key]
+        return found
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one recorded event of the knowledge base; one that was folded already is passed over."""
         if recorded.position <= self.position:
             return
         self.position = recorded.position
+        self._derived.clear()
         event: Event = recorded.event
         match event:
             case ToolchainSeen():
@@ -77,13 +96,20 @@ class KnowledgeView:
             case VetoAudited():
                 self.rules[event.rule].audits.append(event)
             case LessonDrawn():
-                self.lessons[event.lesson] = LessonItem(event, recorded.position)
+                self._learned(LessonItem(event, recorded.position))
             case FamilyClosed():
                 self.families[event.family] = FamilyItem(event, recorded.position)
             case EstimatePaired():
                 self.trust.setdefault(event.change, TrustItem(event.change)).pairs.append(event)
             case _:
                 pass
+
+    def _learned(self, item: LessonItem) -> None:
+        self.lessons[item.id] = item
+        drawn = item.drawn
+        if len(drawn.after) == 1:
+            ((lever, value),) = drawn.after.items()
+            self.moves.setdefault((drawn.kernel, drawn.whole, drawn.bottleneck, lever, value), []).append(item)
 
     def _measured(self, event: ProbeMeasured) -> None:
         item = self.probes_by_name.setdefault(event.name, ProbeItem(event.name))

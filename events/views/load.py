@@ -71,7 +71,7 @@ def load_run(log: EventLog, run: str, *, until: int | None = None, from_snapshot
     """
     view = restore_view(log, run) if from_snapshot and until is None else None
     if view is None:
-        view = RunView()
+        view = RunView(fetch=log.at_positions)
         after = 0
     else:
         after = view.position

@@ -20,6 +20,7 @@ from ..run import (
     ToolchainObserved,
 )
 from ..tree import TreeEvent
+from .designs import Designs, Fetch
 from .tree import TreeView
 
 OVERHEAD_EXCLUDES = frozenset({"build", "values", "device", "waiting"})
@@ -35,6 +36,8 @@ def run_originators(run: str, kernels: Iterable[str]) -> list[UUID]:
 class RunView:
     """A run and its trees, folded event by event."""
 
+    fetch: Fetch | None = field(default=None, compare=False, repr=False)
+    """Reads the log that this is folded from; without it the designs of all trees stay in memory."""
     started: RunStarted | None = None
     """The start of the run, or of the one that it was forked from in the first place."""
     forked: RunForked | None = None
@@ -94,7 +97,7 @@ class RunView:
                 self.observed, self.last_finish = False, 0.0
                 self.started_at = event.at.isoformat(timespec="seconds")
                 self.active_since = event.at.timestamp()
-                self.trees = {kernel: TreeView(kernel=kernel) for kernel in event.kernels}
+                self.trees = {kernel: TreeView(kernel=kernel, designs=Designs(self.fetch)) for kernel in event.kernels}
                 self._keep("started")
                 self._adopt(event.run)
             case RunForked():

@@ -99,7 +99,7 @@ def restore_view(log: EventLog, run: str) -> RunView | None:
         event = log.event(originator, version)
         if event is None or event.seal != digest:
             return None
-    view = RunView(heads=heads, core=content["events"], **content["run"])
+    view = RunView(fetch=log.at_positions, heads=heads, core=content["events"], **content["run"])
     _set_events(log, view, _RUN_EVENTS, view.core)
     for state in content["trees"]:
         tree = _tree(log, state)
@@ -122,7 +122,8 @@ def _tree(log: EventLog, state: dict[str, Any]) -> TreeView:
     tree = TreeView(**{name: state[name] for name in _TREE_NUMBERS}, core=state["core"])
     _set_events(log, tree, _TREE_EVENTS, tree.core)
     tree.unsettled = dict.fromkeys(state["unsettled"])
-    tree.designs.leave_in_log({name: state["designs"][name] for name in state["order"]}, log.at_positions)
+    tree.designs.fetch = log.at_positions
+    tree.designs.leave_in_log({name: state["designs"][name] for name in state["order"]})
     accepted = {event.design: event for event in _events(log, tree.lineage_positions.values())}
     tree.lineage = [accepted[design] for design in tree.lineage_positions]
     tree.calibration = _events(log, tree.reading_positions.get("calibrate", ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import exp, fsum, log
 from typing import Any
 
 from ..tree import (
@@ -24,7 +25,8 @@ from ..tree import (
     TreeStarted,
     TreeUpgraded,
 )
-from .design import DECIDING, Designs, DesignView, Standing, standing
+from .design import DECIDING, DesignView, Standing, standing
+from .designs import Designs
 
 __all__ = ["DECIDING", "DesignView", "TreeView"]
 
@@ -89,6 +91,8 @@ class TreeView:
     """Designs held under this toolchain whose values are right, with their estimates (seconds of one call)."""
     held_unverified: dict[str, float] = field(default_factory=dict)
     """The same for designs that could not be run for values."""
+    _claimed: tuple[float, float, float] | None = field(default=None, compare=False, repr=False)
+    """What :attr:`claimed` was, until the lineage changes."""
 
     def apply(self, event: TreeEvent, position: int) -> None:
         """Fold one event of this tree, recorded at ``position``."""
@@ -164,7 +168,7 @@ class TreeView:
             self.by_artifact.setdefault(design.artifact, design.id)
         self._hold(design)
         if isinstance(event, DesignAccepted):
-            self.best = event.design
+            self.best, self._claimed = event.design, None
             self.lineage.append(event)
             self.lineage_positions[event.design] = position
             self.fruitless = 0
@@ -187,7 +191,7 @@ class TreeView:
         elif isinstance(event, DesignRevoked):
             self.lineage = [each for each in self.lineage if each.design != event.design]
             self.lineage_positions.pop(event.design, None)
-            self.best = event.best
+            self.best, self._claimed = event.best, None
         self._settle(design)
 
     def _hold(self, design: DesignView) -> None:
@@ -225,7 +229,7 @@ class TreeView:
         accepted = [self.designs[name] for name in self.standing]
         self.lineage = [design.accepted for design in accepted if design.accepted is not None]
         self.lineage_positions = {design.id: design.accepted_at for design in accepted if design.accepted is not None}
-        self.best = self.lineage[-1].design if self.lineage else self.baseline
+        self.best, self._claimed = self.lineage[-1].design if self.lineage else self.baseline, None
 
     def _count(self, each: Standing, sign: int) -> None:
         names = [f"screened/{each.screened_by}"] if each.screened_by is not None else []
@@ -241,10 +245,22 @@ class TreeView:
         else:
             self.stopped.pop(design.id, None)
         if design.open:
+            self.designs.take_up(design.id)
             return
+        self.designs.settle(design.id)
         if design.id in self.unsettled and design.id != self.baseline and design.teaches:
             self.unlearned[design.id] = None
         self.unsettled.pop(design.id, None)
+
+    @property
+    def claimed(self) -> tuple[float, float, float]:
+        """The product of the claimed gains and its interval, whose half widths (of log gains) add in quadrature."""
+        if self._claimed is None:
+            total = fsum(log(each.gain) for each in self.lineage)
+            below = fsum(log(each.gain / each.gain_low) ** 2 for each in self.lineage) ** 0.5
+            above = fsum(log(each.gain_high / each.gain) ** 2 for each in self.lineage) ** 0.5
+            self._claimed = exp(total), exp(total - below), exp(total + above)
+        return self._claimed
 
     @property
     def working(self) -> str | None:

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from ...acceptance.sequential import decide, log_ratio
+from ...acceptance.sequential import log_ratio
 from ...events.tree import PairsRead, Purpose
-from ...events.views.decisions import claimed, decision, screened
+from ...events.views.decisions import claimed, comparison, screened
 from ...events.views.tree import DECIDING, TreeView
 from ...hardware.outcome import Outcome
 from ...hardware.target import Pairs, TargetError
@@ -150,16 +150,17 @@ def compare(wb: Workbench, step: Step) -> str:
     """Take the next pairs of a comparison: a few, and as many again when they have not decided it."""
     view = wb.view.trees[step.kernel]
     best, design = view.best or "", view.designs[step.design]
-    differences, scales = design.differences(DECIDING, best), design.scales(DECIDING, best)
+    so_far = comparison(wb.policy, design, best).copy()
     scale = view.noise.scale if view.noise is not None else 0.0
     for look in range(LOOKS_PER_STEP):
-        pairs = max(1, min(PAIRS_PER_LOOK, wb.policy.pair_cap - len(differences)))
+        pairs = max(1, min(PAIRS_PER_LOOK, wb.policy.pair_cap - so_far.pairs))
         taken = read_pairs(wb, step, "decide", best, step.design, pairs, step.turn + look)
         if taken.outcome is not Outcome.OK:
             return taken.outcome
-        differences += [log_ratio(pair.best_seconds, pair.candidate_seconds) for pair in taken.pairs]
-        scales += [scale] * len(taken.pairs)
-        if decide(wb.policy, scales, differences).verdict != "continue":
+        for pair in taken.pairs:
+            if so_far.verdict == "continue":
+                so_far.add(log_ratio(pair.best_seconds, pair.candidate_seconds), scale)
+        if so_far.verdict != "continue":
             break
     return Outcome.OK
 
@@ -171,7 +172,7 @@ def judge(wb: Workbench, step: Step) -> str:
     view = wb.view.trees[step.kernel]
     best, design = view.best or "", view.designs[step.design]
     assert view.noise is not None, "calibrated before any comparison"
-    made = decision(wb.policy, design.evidence(DECIDING, best))
+    made = comparison(wb.policy, design, best).decision()
     verdict = "undecided" if made.verdict == "continue" else made.verdict
     wb.trees[step.kernel].judge(
         wb.context,

@@ -56,6 +56,17 @@ def tried(design: DesignView) -> Tried:
     )
 
 
+def designs_tried(wb: Workbench, kernel: str) -> tuple[Tried, ...]:
+    """All designs of a kernel as a specialist is told of them; only those are looked at again that something became of."""
+    designs = wb.view.trees[kernel].designs
+    told = wb.told.setdefault(kernel, {})
+    for name in designs:
+        events = designs.events_of(name)
+        if name not in told or told[name][0] != events:
+            told[name] = events, tried(designs[name])
+    return tuple(told[name][1] for name in designs)
+
+
 def estimated_log_gain(design: DesignView) -> tuple[str | None, float | None]:
     """Against which best a design was estimated last, and log(that one's estimate / its own); None where it was not."""
     for check in reversed(design.checks):
@@ -85,14 +96,10 @@ def propose_task(wb: Workbench, kernel: str, turn: int) -> ProposeTask:
         best_seconds=tree.leader_seconds,
         floor_seconds=tree.floor.seconds if tree.floor else None,
         probes={name: probe.value for name, probe in wb.known.probes.items()},
-        tried=tuple(tried(design) for design in tree.designs.values()),
+        tried=designs_tried(wb, kernel),
         best_source=wb.source(kernel, best),
         closed=tuple(sorted(closed, key=str)),
-        elsewhere={
-            name: tuple(tried(design) for design in other.designs.values())
-            for name, other in wb.view.trees.items()
-            if name != kernel
-        },
+        elsewhere={name: designs_tried(wb, name) for name in wb.view.trees if name != kernel},
         by_estimate=not wb.target.has_device,
     )
 

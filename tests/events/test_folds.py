@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +15,7 @@ from kernelwright.events.base import Context, InvariantError
 from kernelwright.events.log import EventLog, Recorded
 from kernelwright.events.run import Run
 from kernelwright.events.tree import DesignTree, FloorMeasured, SearchExhausted
-from kernelwright.events.views import snapshot
+from kernelwright.events.views import designs, snapshot
 from kernelwright.events.views.digest import state_digest
 from kernelwright.events.views.load import load_run
 from kernelwright.events.views.run import RunView
@@ -137,9 +138,9 @@ class History:
         self.tree.note(Context(), SearchExhausted, reason="no more")
 
 
-def follow(log: EventLog) -> RunView:
-    """A view that is kept up while a run goes on."""
-    live = RunView()
+def follow(log: EventLog, *, streaming: bool = False) -> RunView:
+    """A view that is kept up while a run goes on; one that streams leaves what is settled to the log."""
+    live = RunView(fetch=log.at_positions if streaming else None)
 
     def apply(saved: Any) -> None:
         for recorded in saved:
@@ -150,11 +151,11 @@ def follow(log: EventLog) -> RunView:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(COMMANDS, st.integers(0, 40))
-def test_rebuilt_restored_and_live_are_the_same(commands: list[Command], snapshot_at: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+@given(COMMANDS, st.integers(0, 40), st.integers(0, 3))
+def test_rebuilt_restored_streaming_and_live_are_the_same(commands: list[Command], snapshot_at: int, kept: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, patch.object(designs, "KEPT", kept):
         log = EventLog.open(str(Path(folder) / "log.sqlite"), create=True)
-        live = follow(log)
+        live, streaming = follow(log), follow(log, streaming=True)
         history = History(log)
         for index, command in enumerate(commands):
             history.do(command)
@@ -163,7 +164,7 @@ def test_rebuilt_restored_and_live_are_the_same(commands: list[Command], snapsho
                 log.keep_snapshot(history.run, history.tree)
         rebuilt = load_run(log, "r", from_snapshot=False)
         restored = load_run(log, "r")
-        for view in (rebuilt, restored):
+        for view in (streaming, rebuilt, restored):
             assert view.trees == live.trees
             assert run_summary(view) == run_summary(live)
             assert state_digest(view) == state_digest(live)
@@ -211,7 +212,7 @@ def test_events_out_of_order_are_refused() -> None:
 
 
 def test_a_snapshot_holds_every_field_of_the_views() -> None:
-    derived = {"trees", "heads", "core", "_tree_of"}
+    derived = {"fetch", "trees", "heads", "core", "_tree_of"}
     assert {field.name for field in fields(RunView)} == {*snapshot._RUN_NUMBERS, *snapshot._RUN_EVENTS, *derived}
-    listed = {"designs", "lineage", "calibration", "anchor_readings", "unsettled", "core"}
+    listed = {"designs", "lineage", "calibration", "anchor_readings", "unsettled", "core", "_claimed"}
     assert {field.name for field in fields(TreeView)} == {*snapshot._TREE_NUMBERS, *snapshot._TREE_EVENTS, *listed}
