@@ -23,6 +23,7 @@ _FULL = (
 )
 _REDUCED = "no namespaces (files of the host are visible to the compiler); unprivileged uid where the user is root,"
 _REDUCED_REST = " resource limits, system call filter, empty environment"
+_LAUNCHER = "/launcher"
 _ALLOW = "allow the reduced sandbox by name (cpu target, sandbox = reduced)"
 
 
@@ -110,6 +111,30 @@ class Jail:
             return launch + self._wrap(self._bubblewrap, mounts, cwd) + list(argv)
         return launch + list(argv)
 
+    def command_of_owner(
+        self, argv: Sequence[str], limits: Limits, mounts: Sequence[Mount], cwd: str = "/"
+    ) -> list[str]:
+        """The same for a program that the unprivileged user cannot reach by its path (an interpreter in root's home).
+
+        Where the user is root at the full level, the mounts are made by root and the launcher gives its privileges away
+        inside them; everywhere else this is :meth:`command`.
+        """
+        if self.level is not SandboxLevel.FULL or self._bubblewrap is None or self._uid < 0:
+            return self.command(argv, limits, mounts, cwd)
+        wrap = self._wrap(self._bubblewrap, (), cwd)
+        start = wrap.index("--unshare-all")
+        wrap[start : start + 1] = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        drop = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        shown = [*mounts, Mount(self._launcher, inside=_LAUNCHER)]
+        made: dict[str, None] = {}
+        for mount in shown:  # folders on the way to a mount would be root's alone
+            way = reversed(Path(mount.inside or str(mount.path)).parents)
+            made |= dict.fromkeys(str(folder) for folder in way if str(folder) != "/")
+        folders = [word for folder in made if folder not in _SYSTEM for word in ("--perms", "0755", "--dir", folder)]
+        end = wrap.index("--chdir")
+        inside = [_LAUNCHER, *self._launch(limits)[1:]]
+        return [*wrap[:end], *drop, *folders, *_bind(shown), *wrap[end:], *inside, *argv]
+
     def _launch(self, limits: Limits) -> list[str]:
         uid = str(self._uid)
         numbers = (limits.address_bytes, limits.file_bytes, limits.processes, limits.nice)
@@ -125,8 +150,12 @@ class Jail:
             elif path.exists():
                 argv += ["--ro-bind", name, name]
         # No /dev but what is mounted by name: reading a device may never end.
-        argv += ["--proc", "/proc"]
-        for mount in mounts:
-            how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind"
-            argv += [how, str(mount.path), mount.inside or str(mount.path)]
-        return [*argv, "--chdir", cwd]
+        return [*argv, "--proc", "/proc", *_bind(mounts), "--chdir", cwd]
+
+
+def _bind(mounts: Sequence[Mount]) -> list[str]:
+    argv: list[str] = []
+    for mount in mounts:
+        how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind"
+        argv += [how, str(mount.path), mount.inside or str(mount.path)]
+    return argv
