@@ -18,7 +18,13 @@ def _built_in_cpu() -> Callable[..., Target]:
     return CpuTarget
 
 
-_BUILT_IN: dict[str, Callable[[], Callable[..., Target]]] = {"cpu": _built_in_cpu}
+def _built_in_tpu() -> Callable[..., Target]:
+    from .tpu import TpuTarget
+
+    return TpuTarget
+
+
+_BUILT_IN: dict[str, Callable[[], Callable[..., Target]]] = {"cpu": _built_in_cpu, "tpu": _built_in_tpu}
 
 
 def target_names() -> tuple[str, ...]:

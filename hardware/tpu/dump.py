@@ -28,7 +28,9 @@ UNIT_NAMES = {
 """The units that versions of the compiler count, and what people call them."""
 TOP = "TLP"
 """What the dump calls the program itself, which calls every operation of the graph."""
-_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
+_COMMENT = re.compile(r"/\*((?:(?!/\*|\*/).)*)\*/", re.DOTALL)
+_NESTING = 4
+"""How deeply comments of the dump lie in one another, at most."""
 _ARGUMENT = re.compile(r"/\*(\w+)=\*/")
 _BUNDLE = re.compile(
     r"^\s*(?:0x)?(?P<place>[0-9a-f]+)\s+(?P<mark>LH|LB|LE|PB|PF|CT)?\s*:\s*(?P<depth>>*)\s*\{(?P<body>.*)\}(?P<tail>[^}]*)$"
@@ -138,7 +140,11 @@ def parse_bundles(name: str, text: str) -> Listing:
     ends: dict[int, int] = {}
     head = text.find("control target key end")
     named = _ARGUMENT.sub("\x01\\1\x02", text[text.find("\n", head) + 1 :] if head >= 0 else text)
-    body = _COMMENT.sub(_kept, named)
+    body = named
+    for _ in range(_NESTING):
+        body, found_comments = _COMMENT.subn(_kept, body)
+        if not found_comments:
+            break
     for line in body.splitlines():
         if not line.strip():
             continue

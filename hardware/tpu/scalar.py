@@ -117,10 +117,10 @@ class Translator:
         found: dict[int, Block] = {}
         for start, end in zip(order, [*order[1:], size], strict=True):
             # A branch sits as many bundles before the end of its block as it has delay slots.
-            place = next((at for at in range(start, end) if at in branches and at + 1 + self.delay == end), None)
-            if place is None and end == size:
-                place = next((at for at in range(start, end) if at in branches), None)
-            found[start] = self._block(start, end, None if place is None else (place, branches[place]))
+            at = next((at for at in range(start, end) if at in branches and at + 1 + self.delay == end), None)
+            if at is None and end == size:
+                at = next((at for at in range(start, end) if at in branches), None)
+            found[start] = self._block(start, end, None if at is None else (at, branches[at]))
         return found
 
     def _block(self, start: int, end: int, branch: tuple[int, Operation] | None) -> Block:
@@ -132,7 +132,8 @@ class Translator:
             emitted = self._bundle(place)
             memory = memory or any("M[" in line or "M.get" in line for line in emitted)
             made = {operation.dest for operation in self.listing.bundles[place].operations if operation.dest}
-            before, after = [], []
+            before: list[Event] = []
+            after: list[Event] = []
             for event, used in self._events(place):
                 (after if made.intersection(used) else before).append(event)
             for event in before:  # a bundle reads what held before it

@@ -36,15 +36,15 @@ class Part:
     steps_waiting: int = 0
     """Those in which it waited for copies."""
 
-    @property
-    def limit(self) -> str:
-        """The unit that it waits for most: the memory when waiting is more than half of its time, else the busiest."""
-        if self.cycles and self.waited > self.cycles / 2:
-            return "HBM" if self.hbm_bytes >= self.local_bytes else "local copies"
-        busiest = max(self.units, key=lambda unit: self.units[unit], default="")
-        if not busiest or self.units[busiest] < self.bundles / 2:
-            return "latency"
-        return UNIT_NAMES[busiest]
+    def limit(self, bytes_per_cycle: float) -> str:
+        """The unit that it is limited by: what would take the most time alone, when that is half of the time taken."""
+        alone = dict(self.units)
+        alone["HBM"] = self.hbm_bytes / bytes_per_cycle
+        alone["local copies"] = self.local_bytes / VMEM_BYTES_PER_CYCLE
+        busiest = max(alone, key=lambda unit: alone[unit])
+        if alone[busiest] < self.cycles / 2:
+            return "latency" if self.waited < self.cycles / 2 else "waiting for copies"
+        return UNIT_NAMES.get(busiest, busiest)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Run:
         blocks = self.of(name)
         part = self.parts.setdefault(name, Part(name))
         part.runs += 1
-        began, waited_before = self.time, part.waited
+        began = self.time
         head = _outer_loop(blocks)
         place: int | None = 0
         step_waited = part.waited
@@ -155,7 +155,6 @@ class _Run:
             else:
                 place = block.target if taken else block.end
         part.cycles += self.time - began - inner
-        del waited_before
         return True
 
     def _count(self, name: str, block: Block, part: Part, times: int) -> None:

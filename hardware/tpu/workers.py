@@ -25,7 +25,7 @@ _SAID_BYTES = 4000
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from inside.{0} import main; main(*sys.argv[2:])"
 
 
-class Ended(Exception):
+class EndedError(Exception):
     """A process that ended or was ended in the middle of its work. ``hung`` when it was its time that was over."""
 
     def __init__(self, hung: bool, said: str) -> None:
@@ -62,6 +62,7 @@ class Server:
         where = _PROGRAMS if full else str(_INSIDE.parent)
         python = [str(self.interpreter.program), "-E", "-s", "-B", "-c", _PROGRAM.format(self.name)]
         mounts = [Mount(folder) for folder in self.interpreter.folders]
+        mounts += [Mount(Path("/dev/urandom"), device=True)]  # the C++ library of jax seeds its generators from it
         mounts += [Mount(_INSIDE, inside=f"{_PROGRAMS}/inside"), *self.mounts]
         return self.jail.command_of_owner([*python, where, *self.arguments], self.limits, mounts)
 
@@ -84,7 +85,7 @@ class Server:
         self.starts += 1
         try:
             self.facts, _ = self._receive(time.monotonic() + START_SECONDS)
-        except Ended as ended:
+        except EndedError as ended:
             raise TargetError(f"the toolchain's Python does not start its {self.name}: {ended.said[-600:]}") from ended
         if not self.facts.get("ready"):
             self.stop()
@@ -93,7 +94,7 @@ class Server:
     def ask(
         self, header: wire.Header, blob: bytes, seconds: float, part: Callable[[bytes], None] | None = None
     ) -> tuple[wire.Header, bytes]:
-        """Ask and return the answer; frames with ``part`` go to that function. Raises Ended, and TargetError at the start."""
+        """Ask for an answer; frames with ``part`` go to that function. Raises EndedError, and TargetError at the start."""
         self.start()
         assert self._process is not None
         assert self._process.stdin is not None
@@ -128,10 +129,10 @@ class Server:
         finally:
             timer.cancel()
 
-    def _ended(self, hung: bool) -> Ended:
+    def _ended(self, hung: bool) -> EndedError:
         said = self.said()
         self.stop()
-        return Ended(hung, said)
+        return EndedError(hung, said)
 
     def said(self) -> str:
         """The end of what the process wrote to its standard error."""

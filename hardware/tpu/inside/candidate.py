@@ -136,7 +136,7 @@ class Traced:
             return listed
 
         kernel.__name__ = kernel.__qualname__ = str(request["entry"])
-        self.chip = request["device_kind"]
+        self.chip, self.cores = request["device_kind"], int(request.get("num_cores", 1))
         self.function = jax.jit(kernel, donate_argnums=self.donated)
         with self._on_chip():
             try:
@@ -149,7 +149,7 @@ class Traced:
         """Under this context, what asks jax for the device is told of the chip."""
         import jax
 
-        device = jax.sharding.AbstractDevice(device_kind=self.chip, num_cores=1, **_platform())
+        device = jax.sharding.AbstractDevice(device_kind=self.chip, num_cores=self.cores, **_platform())
         mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)  # no axes: it names the device alone
         return jax.sharding.use_abstract_mesh(mesh)
 

@@ -45,7 +45,7 @@ def interpreted(traced: Traced, races: bool) -> Callable[..., Any]:
         for equation in jaxpr.eqns:
             inputs = [read(variable) for variable in equation.invars]
             parameters = dict(equation.params)
-            inner = parameters.get("jaxpr", parameters.get("call_jaxpr"))
+            inner: Any = parameters.get("jaxpr", parameters.get("call_jaxpr"))
             if equation.primitive.name in _INLINED and hasattr(inner, "jaxpr"):
                 results = evaluate(inner.jaxpr, inner.consts, *inputs)
             else:
