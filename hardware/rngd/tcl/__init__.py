@@ -1,0 +1,1 @@
+"""The tcl toolchain: designs in TCL, Furiosa's tensor language, compiled and estimated by ``furiosa-tcc``."""

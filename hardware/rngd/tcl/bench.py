@@ -1,0 +1,97 @@
+"""A kernel where its designs can be run for values, and not for time."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from typing import NoReturn
+
+import numpy as np
+
+from ....kernels.oracle import BatchReference, judge
+from ....kernels.spec import Array, KernelSpec
+from ...outcome import Outcome
+from ...target import Build, CheckReport, Probe, Session, TargetError
+from .build import Compilation, read_record
+from .contract import given
+from .floor import floor_probe
+from .values import Evaluation, ValuesError, evaluate
+
+
+class TclBench:
+    """See :class:`kernelwright.hardware.target.Bench`. ``evaluation`` is None where there is no way to get values.
+
+    ``tools`` are what the floor is asked with.
+    """
+
+    def __init__(self, spec: KernelSpec, seed: int, evaluation: Evaluation | None, tools: Compilation) -> None:
+        self.spec, self._evaluation, self._tools = spec, evaluation, tools
+        self._seed = seed
+        self._weights: dict[str, Array] | None = None
+        self._reference: BatchReference | None = None
+
+    def _prepare(self) -> tuple[dict[str, Array], BatchReference]:
+        """Weights and expected values, drawn when they are first needed: they take memory and seconds."""
+        if self._weights is None or self._reference is None:
+            self._weights = dict(self.spec.draw_weights(np.random.default_rng(self._seed)))
+            self._reference = BatchReference(self.spec, self._weights)
+        return self._weights, self._reference
+
+    def verify(self, build: Build, seed: int) -> CheckReport:
+        """Evaluate the design on fresh inputs of the families, the ordinary one first and again at the end.
+
+        Families that there was no time for are named in the reason. Without values the outcome is ``no-values``.
+        """
+        begun = time.perf_counter()
+        if not build.ok or build.path is None:
+            return CheckReport(build.outcome, build.diagnostics, 0.0)
+        if self._evaluation is None:
+            reason = "this toolchain has no environment that evaluates TCL; add one with --torch-env"
+            return CheckReport(Outcome.NO_VALUES, reason, 0.0)
+        weights, reference = self._prepare()
+        rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+        others = list(self.spec.families[1:])
+        rng.shuffle(others)
+        names = (self.spec.families[0], *others)
+        taken = {argument.name for argument in given(self.spec)}
+        drawn = [self.spec.draw_activations(rng, family) for family in names]
+        cases = [{name: value for name, value in each.items() if name in taken} for each in drawn]
+        repeated = [*cases[:1], *cases]
+        source = read_record(build.path).source
+        try:
+            got = evaluate(self._evaluation, self.spec, source, weights, repeated)
+        except ValuesError as error:
+            outcome = Outcome.HUNG if error.hung else Outcome.CRASHED
+            return CheckReport(outcome, str(error), time.perf_counter() - begun)
+        worst = 0.0
+        predictions = reference.predict([(0, case) for case in cases[: max(1, len(got) - 1)]])
+        for number, (prediction, case) in enumerate(zip(predictions, cases, strict=False)):
+            outputs = got[number + 1] if number + 1 < len(got) else got[0]
+            found = judge(self.spec, prediction, case, outputs)
+            worst = max(worst, found.worst_ratio)
+            if not found.ok:
+                where = f"{found.argument}[{', '.join(map(str, found.index))}]"
+                text = f"{where} is {found.got:.6g}, expected {found.expected:.6g} within {found.bound:.3g}: {found.reason}"
+                reason = f"inputs {names[number]}: {text}"
+                return CheckReport(Outcome(found.kind), reason, time.perf_counter() - begun, {"family": names[number]})
+        if len(got) > 1 and any(got[0][name].tobytes() != got[1][name].tobytes() for name in got[0]):
+            return CheckReport(Outcome.NOT_REPEATABLE, "equal inputs gave other bits", time.perf_counter() - begun)
+        left_out = names[len(predictions) :]
+        reason = f"right on {len(predictions)} input families by the vendor's CPU evaluation, which is not the chip"
+        if left_out:
+            reason += f"; no time for {', '.join(left_out)}"
+        details = {"families": len(predictions), "worst_ratio": worst}
+        return CheckReport(Outcome.OK, reason, time.perf_counter() - begun, details)
+
+    def floor_seconds(self) -> Probe:
+        """Time (seconds) in which the schedule's transfers can move the kernel's weights, by arithmetic."""
+        return floor_probe(self.spec, self._tools)
+
+    def pair(self, best: Build, candidate: Build, seed: int) -> AbstractContextManager[Session]:
+        """Raises TargetError: the tcl toolchain has no device."""
+        del best, candidate, seed
+        _no_device()
+
+
+def _no_device() -> NoReturn:
+    raise TargetError("the tcl toolchain of rngd compiles and estimates; it takes no readings")
