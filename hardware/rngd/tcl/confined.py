@@ -10,6 +10,8 @@ from ...sandbox import Finished, Jail, Limits, Mount, SandboxLevel, run_bounded
 from ...target import TargetError
 from .tool import Tool
 
+_DEVICES = ("/dev/urandom", "/dev/null")
+"""Devices without which the vendor's programs, or PyTorch, do not start."""
 INSIDE = "/build"
 """Where the working folder is seen inside a full sandbox."""
 OUTPUT_LIMIT_BYTES = 64 << 10
@@ -32,6 +34,7 @@ def run(
     variables |= environment or {}
     roots = tool.roots or (tool.executable.parent,)
     mounts = [Mount(folder, writable=True, inside=INSIDE), *(Mount(each) for each in roots if _outside_system(each))]
+    mounts += [Mount(Path(each), device=True) for each in _DEVICES]
     _reachable(jail, roots)
     hand_over(jail, folder)
     return run_bounded(

@@ -76,7 +76,8 @@ def estimate(spec: KernelSpec, build: Build, probes: Mapping[str, float]) -> Est
     if record is None or record.cycles is None:
         return None
     schedule = priced(record)
-    cycles = makespan(schedule)
+    # Taken again, a schedule can begin things earlier than the compiler did, which may have waited for memory.
+    cycles = max(makespan(schedule), record.cycles)
     details = {"cycles": float(cycles), "compiler_cycles": float(record.cycles)}
     details |= {f"busy.{engine}": round(share, 4) for engine, share in busy(schedule).items()}
     details |= {f"longest.{e.kind} {e.of}".strip(): float(e.cycles) for e in longest(schedule)}

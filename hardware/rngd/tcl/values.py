@@ -60,7 +60,7 @@ def evaluate(
         _write_job(evaluation, spec, source, weights, cases, folder)
         inside = INSIDE if evaluation.jail.level == "full" else str(folder)
         argv = [str(evaluation.tool.python), "-I", f"{inside}/evaluate.py", inside]
-        environment = {"OMP_NUM_THREADS": "2", "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
+        environment = {"OMP_NUM_THREADS": "2", "PYTHONDONTWRITEBYTECODE": "1", "USER": "nobody", "LOGNAME": "nobody"}
         limit = START_SECONDS + evaluation.hard_seconds
         done = run(evaluation.jail, evaluation.tool, folder, argv, limit, environment)
         return _read_results(spec, done, folder, len(cases))
