@@ -24,7 +24,17 @@ def _built_in_tpu() -> Callable[..., Target]:
     return TpuTarget
 
 
-_BUILT_IN: dict[str, Callable[[], Callable[..., Target]]] = {"cpu": _built_in_cpu, "tpu": _built_in_tpu}
+def _built_in_rngd() -> Callable[..., Target]:
+    from .rngd.target import RngdTarget
+
+    return RngdTarget
+
+
+_BUILT_IN: dict[str, Callable[[], Callable[..., Target]]] = {
+    "cpu": _built_in_cpu,
+    "rngd": _built_in_rngd,
+    "tpu": _built_in_tpu,
+}
 
 
 def target_names() -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
-_SUFFIXES = {"cpu": ".c", "tpu": ".py"}
+_SUFFIXES = {"cpu": ".c", "tpu": ".py", "rngd": ".tcl"}
 
 
 def baselines(kernel: str) -> Mapping[str, str]:

@@ -27,7 +27,13 @@ def _built_in_cpu() -> SpaceMaker:
     return space
 
 
-_BUILT_IN: dict[str, Callable[[], SpaceMaker]] = {"cpu": _built_in_cpu}
+def _built_in_rngd() -> SpaceMaker:
+    from .rngd.space import space
+
+    return space
+
+
+_BUILT_IN: dict[str, Callable[[], SpaceMaker]] = {"cpu": _built_in_cpu, "rngd": _built_in_rngd}
 
 
 def find_space(place: Place) -> Space | None:

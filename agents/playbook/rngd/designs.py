@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .parts import f4_product, f8_product, gated_gelu, number, rms_norm
-from .writer import Tensor, Writer
+from .parts import f4_product, f8_product, gated_gelu, rms_norm
+from .writer import Tensor, Writer, number
 
 Levers = Mapping[str, str | int]
 Dimensions = Mapping[str, int]
@@ -49,7 +49,9 @@ def project_qkv(d: Dimensions, levers: Levers, says: str) -> str:
     index = w.reshape("index", slot, ["ONE"])
     for name, cache in zip(("k", "v"), caches, strict=True):
         row = w.reshape(f"{name}_row", results[name], ["ONE", "KV_HEADS", "HEAD_DIM"])
-        new = w.graph(f"{name}_new", cache.axes, "bf16", f"scatter({row.name}, {index.name}, WINDOW, init={cache.name})")
+        new = w.graph(
+            f"{name}_new", cache.axes, "bf16", f"scatter({row.name}, {index.name}, WINDOW, init={cache.name})"
+        )
         w.graph(f"{name}_kept", cache.axes, "bf16", f"copy(src={new.name}, dst={cache.name})")
     return w.text(results["q"], says)
 
@@ -102,7 +104,11 @@ def feedforward(d: Dimensions, levers: Levers, says: str) -> str:
     residual = w.argument("residual", ["HIDDEN"], "bf16")
     w_pre, w_post = w.argument("w_pre", ["HIDDEN"], "bf16"), w.argument("w_post", ["HIDDEN"], "bf16")
     stored = {}
-    for name, rows, columns in (("gate", "INTERMEDIATE", hidden), ("up", "INTERMEDIATE", hidden), ("down", "HIDDEN", inner)):
+    for name, rows, columns in (
+        ("gate", "INTERMEDIATE", hidden),
+        ("up", "INTERMEDIATE", hidden),
+        ("down", "HIDDEN", inner),
+    ):
         label = "INNER" if name == "down" else "OUTER"
         packed = w.argument(name, [rows, w.axis(f"{label}_BYTES", columns // 2)], "u8")
         scales = w.argument(f"{name}_scales", [rows, w.axis(f"{label}_BLOCKS", columns // 16)], "f8_e4")

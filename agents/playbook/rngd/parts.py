@@ -64,14 +64,14 @@ def chunk_axis(w: Writer, rows: str, chunks: int) -> str:
     return rows if chunks == 1 else w.axis(f"{rows}_{chunks}", w.axes[rows] // chunks)
 
 
-def f8_product(w: Writer, name: str, x: Tensor, matrix: Tensor, scale: Tensor, levers: Mapping[str, str | int]) -> Tensor:
+def f8_product(
+    w: Writer, name: str, x: Tensor, matrix: Tensor, scale: Tensor, levers: Mapping[str, str | int]
+) -> Tensor:
     """``(matrix @ x) * scale`` as f32 [rows]: f8 weights [rows, columns], a bf16 activation [columns]."""
     return _in_chunks(w, name, matrix, scale, levers, lambda label, m, s: _f8_rows(w, label, x, m, s, levers))
 
 
-def _f8_rows(
-    w: Writer, name: str, x: Tensor, matrix: Tensor, scale: Tensor, levers: Mapping[str, str | int]
-) -> Tensor:
+def _f8_rows(w: Writer, name: str, x: Tensor, matrix: Tensor, scale: Tensor, levers: Mapping[str, str | int]) -> Tensor:
     flat, dtype = matrix.axes[0], str(levers["between"])
     width = int(levers["row_axis"])
     rows: tuple[str, ...] = (flat,)

@@ -76,7 +76,7 @@ class TclSpace:
             design = self.canonical({**base, "engine": value})
             wholes.append(Whole(f"product by {value}", says, design, first=True))
         for value in engine.values:
-            moves: dict[str, Value] = {name: 4 for name in self._rows()}
+            moves: dict[str, Value] = dict.fromkeys(self._rows(), 4)
             design = self.canonical({**base, "engine": value, **moves})
             says = f"{ENGINE_SAYS[form, str(value)]}, in four parts of the rows"
             wholes.append(Whole(f"product by {value} in parts", says, design, first=False))

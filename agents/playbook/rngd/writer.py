@@ -68,7 +68,9 @@ class Writer:
 
     def rows(self, name: str, tensor: Tensor, part: str, start: int) -> Tensor:
         """Rows of a tensor, from ``start``, as many as the axis ``part`` is long."""
-        return self.graph(name, (part, *tensor.axes[1:]), tensor.dtype, f"slice({tensor.name}, {tensor.axes[0]}, {start})")
+        return self.graph(
+            name, (part, *tensor.axes[1:]), tensor.dtype, f"slice({tensor.name}, {tensor.axes[0]}, {start})"
+        )
 
     def concat(self, name: str, parts: Sequence[Tensor], axes: Sequence[str]) -> Tensor:
         """Parts one after the other along the one axis in which they differ."""

@@ -40,7 +40,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Compilation:
-    """What a build is made with. ``binary`` asks for the chip's binary too; a release that does not evaluate makes no more."""
+    """What a build is made with. ``binary``: the chip's binary too; a release that does not evaluate makes no more."""
 
     tool: Tool
     jail: Jail

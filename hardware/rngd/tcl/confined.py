@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -35,15 +36,20 @@ def run(
     roots = tool.roots or (tool.executable.parent,)
     mounts = [Mount(folder, writable=True, inside=INSIDE), *(Mount(each) for each in roots if _outside_system(each))]
     mounts += [Mount(Path(each), device=True) for each in _DEVICES]
-    _reachable(jail, roots)
+    if not full:
+        _reachable(jail, roots)
     hand_over(jail, folder)
-    return run_bounded(
-        jail.command(argv, _LIMITS, mounts, cwd=INSIDE),
+    done = run_bounded(
+        jail.command_of_owner(argv, _LIMITS, mounts, cwd=INSIDE),
         timeout_seconds=seconds,
         environment=variables,
         cwd=None if full else folder,
         output_limit_bytes=OUTPUT_LIMIT_BYTES,
     )
+    if done.status not in (0, None) and re.match(r"bwrap: |launcher: ", done.output):
+        # The sandbox itself failed: that says nothing about a design.
+        raise TargetError(f"the sandbox does not start: {done.output.strip().splitlines()[0]}")
+    return done
 
 
 def hand_over(jail: Jail, folder: Path) -> None:
@@ -51,6 +57,7 @@ def hand_over(jail: Jail, folder: Path) -> None:
     if jail.uid >= 0:
         for path in (folder, *folder.iterdir()):
             os.chown(path, jail.uid, jail.uid)
+        folder.chmod(0o711)  # the sandbox is entered by a root that has given its privileges away
 
 
 def read_regular(path: Path, limit_bytes: int) -> bytes | None:

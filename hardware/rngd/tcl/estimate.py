@@ -80,7 +80,7 @@ def estimate(spec: KernelSpec, build: Build, probes: Mapping[str, float]) -> Est
     cycles = max(makespan(schedule), record.cycles)
     details = {"cycles": float(cycles), "compiler_cycles": float(record.cycles)}
     details |= {f"busy.{engine}": round(share, 4) for engine, share in busy(schedule).items()}
-    details |= {f"longest.{e.kind} {e.of}".strip(): float(e.cycles) for e in longest(schedule)}
+    details |= {f"longest.{n}.{e.kind} {e.of}".strip(): float(e.cycles) for n, e in enumerate(longest(schedule), 1)}
     return Estimate(cycles / CLOCK_HZ, MODEL, details, limit_of(schedule))
 
 

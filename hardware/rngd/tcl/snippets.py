@@ -8,7 +8,7 @@ import numpy as np
 
 from ....kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
 
-LENGTH = 256
+LENGTH = 65536
 """Elements of the vectors ``x`` and ``y`` of a snippet."""
 ENTRY = "snippet"
 _HEAD = f"def {ENTRY}(N: Axis = {LENGTH}, x: [N]/f32) -> [N]/f32:\n"

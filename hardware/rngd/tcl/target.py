@@ -17,6 +17,7 @@ from ...target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import contract as contracts
 from . import snippets, tool
 from .review import review
+from .template import filled
 
 if TYPE_CHECKING:
     from ...sandbox import Jail, SandboxReport
@@ -127,7 +128,7 @@ class TclTarget:
     def baseline(self, spec: KernelSpec) -> str:
         """The source to start from; see the protocol."""
         try:
-            return spec.baselines[self.name]
+            return filled(spec.baselines[self.name], spec.dimensions)
         except KeyError:
             raise TargetError(f"kernel {spec.name} has no baseline for the target {self.name}") from None
 
