@@ -78,6 +78,11 @@ def assemble_recorded(
     """
     assert view.started is not None
     recorded = dict(view.started.config)
+    if "imported" in recorded:
+        fail(
+            f"run {view.name} holds readings that were taken elsewhere: there is no search in it to go on with",
+            as_json=as_json,
+        )
     sources: dict[str, str] = recorded.pop("kernel_sources", {})
     with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
         files = []

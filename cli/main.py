@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from . import (
+    arena_commands,
     inspect_commands,
     knowledge_commands,
     log_commands,
@@ -56,6 +57,7 @@ model_commands.register(app)
 log_commands.register(app)
 knowledge_commands.register(app)
 trust_commands.register(app)
+arena_commands.register(app)
 toolchain_commands.register(app)
 
 
