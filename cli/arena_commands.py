@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import DEFAULT_STORE
+from ..defaults import DEFAULT_STORE
 from .access import open_log
 from .inspect_commands import Json, Store
 from .output import console, emit_json, fail, say

@@ -31,13 +31,14 @@ def status(
     from ..events.views.summary import run_summary
 
     with open_log(store, as_json=as_json) as log:
-        summary = run_summary(find_run(log, run, as_json=as_json))
+        view = find_run(log, run, as_json=as_json)
+        summary = run_summary(view)
     if as_json:
         emit_json(summary)
     else:
         from .report import print_result
 
-        print_result(console(), summary, store)
+        print_result(console(), summary, store, view.toolchain.parts if view.toolchain is not None else None)
 
 
 def runs(store: Store = DEFAULT_STORE, as_json: Json = False) -> None:

@@ -151,6 +151,7 @@ def upgrade_report(
     """Say what a change of toolchain changed: retired, refuted, confirmed, reopened, and readings that moved."""
     from ..events.views.knowledge import load_knowledge
     from ..events.views.upgrade import bests_between
+    from ..hardware.rngd.visa.upgrades import announced
     from ..knowledge.report import Best, upgrade_data
 
     with open_log(store, as_json=as_json) as log:
@@ -162,6 +163,7 @@ def upgrade_report(
             fail(f"only one toolchain of {target} was ever seen in {log.where}: nothing was upgraded", as_json=as_json)
         bests = [Best(*each) for each in bests_between(log, target, old, new)]
         data = upgrade_data(known, old, new, bests)
+        data["announced"] = list(announced(known.toolchains[old], known.toolchains[new]))
     if as_json:
         emit_json(data)
         return

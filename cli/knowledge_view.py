@@ -96,6 +96,8 @@ def print_upgrade(console: Console, data: dict[str, Any]) -> None:
     console.print(f"from {data['from']} to {data['to']}", highlight=False)
     for name, (before, after) in data["changed"].items():
         console.print(f"  {name}: {escape(str(before))} -> {escape(str(after))}", highlight=False)
+    for line in data.get("announced", ()):
+        console.print(f"  announced, not tried here: {escape(line)}", highlight=False)
     for heading in ("retired", "refuted", "confirmed", "restored", "new", "waiting"):
         if data[heading]:
             table = _table(heading.capitalize(), "item", "what", "was", "found")

@@ -221,4 +221,4 @@ def _report(view: RunView, store: str, *, as_json: bool) -> None:
     else:
         from .report import print_result
 
-        print_result(console(), run_summary(view), store)
+        print_result(console(), run_summary(view), store, view.toolchain.parts if view.toolchain is not None else None)

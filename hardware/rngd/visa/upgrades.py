@@ -6,6 +6,7 @@ them, and so that a person who upgrades can be told what to expect (:func:`expec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...concerns import CONCERNS, Concern
@@ -75,6 +76,14 @@ def expected(before: str, after: str) -> tuple[Upgrade, ...]:
     if first is None or last is None:
         return ()
     return tuple(each for each in UPGRADES if first < _release(each) and not last < _release(each))
+
+
+def announced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """What the notes say of a change from one toolchain to another, given their parts; nothing where it is another's."""
+    if not (before.get("dsl") == after.get("dsl") == "visa"):
+        return ()
+    found = expected(before.get("furiosa_opt", ""), after.get("furiosa_opt", ""))
+    return tuple(f"{each.release}: {line}" for each in found for line in each.because)
 
 
 def touched(changed: tuple[str, ...]) -> tuple[Concern, ...]:
