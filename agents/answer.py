@@ -19,7 +19,7 @@ from .quote import one_line
 from .roles import ANSWERS, DesignAnswer
 from .settings import Role
 
-LANGUAGES: Mapping[str, str] = {"cpu": "c", "tpu": "python", "rngd": "rust"}
+LANGUAGES: Mapping[str, str] = {"cpu": "c", "tpu": "python", "rngd": "rust", "rngd-visa": "rust"}
 """The fence that names a target's own language, taken like ``source``."""
 _FENCE = re.compile(r"^[ \t]*```[ \t]*([\w+-]*)[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 _EDIT = re.compile(r"^<{5,9} SEARCH[ \t]*\n(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} REPLACE[ \t]*$", re.MULTILINE | re.DOTALL)

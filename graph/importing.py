@@ -31,7 +31,7 @@ from .runner import this_process
 from .steps.prepare import spec_digest
 from .steps.propose import normalized_digest
 
-TARGET = "rngd"
+TARGET = "rngd-visa"
 IMPORTED = "imported"
 """Key of a run's config that holds the files it was made from; such a run has no search to go on with."""
 FEWEST_SAME = 3

@@ -30,9 +30,16 @@ def _built_in_rngd() -> Callable[..., Target]:
     return RngdTarget
 
 
+def _built_in_rngd_visa() -> Callable[..., Target]:
+    from .rngd.visa.target import VisaTarget
+
+    return VisaTarget
+
+
 _BUILT_IN: dict[str, Callable[[], Callable[..., Target]]] = {
     "cpu": _built_in_cpu,
     "rngd": _built_in_rngd,
+    "rngd-visa": _built_in_rngd_visa,
     "tpu": _built_in_tpu,
 }
 

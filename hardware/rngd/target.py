@@ -1,4 +1,6 @@
-"""RNGD as a target: one chip, two languages. Which one a run uses is the option ``dsl``."""
+"""RNGD as a target: one chip, two languages. This one is TCL; Rust is the target ``rngd-visa``, since what is learned of one
+language says nothing of the other.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,14 @@ from ..target import Target, TargetError
 
 
 def RngdTarget(*, dsl: str = "tcl", **options: Any) -> Target:  # noqa: N802 - it stands where a class of targets would
-    """Make the target: ``dsl = "tcl"`` (furiosa-tcc, estimates here) or ``"visa"`` (furiosa-opt, readings on a chip).
+    """Make the target: ``dsl = "tcl"`` (furiosa-tcc, estimates here); the other language has a target of its own.
 
-    ``options`` are those of :class:`.tcl.target.TclTarget` or :class:`.visa.target.VisaTarget`. Raises TargetError.
+    ``options`` are those of :class:`.tcl.target.TclTarget`. Raises TargetError.
     """
     if dsl == "tcl":
         from .tcl.target import TclTarget
 
         return TclTarget(**options)
-    raise TargetError(f"dsl is tcl, not {dsl!r}")
+    if dsl == "visa":
+        raise TargetError("kernels in Rust are a target of their own, with knowledge of their own: --target rngd-visa")
+    raise TargetError(f"dsl is tcl (or visa, as the target rngd-visa), not {dsl!r}")

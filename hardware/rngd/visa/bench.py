@@ -46,7 +46,9 @@ class VisaBench:
     def pair(self, best: Build, candidate: Build, seed: int) -> Iterator[Session]:
         """Build both test programs. Raises TargetError without an account, or for artifacts that a cache has mixed up."""
         if self._access is None:
-            raise TargetError('visa kernels are read on an Arena account: set [targets.rngd] arena = "auto" and log in')
+            raise TargetError(
+                'visa kernels are read on an Arena account: set [targets.rngd-visa] arena = "auto" and log in'
+            )
         self._prove(best, candidate)
         made: dict[str, Program] = {}
         for side, build in (("best", best), ("candidate", candidate)):

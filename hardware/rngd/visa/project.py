@@ -101,7 +101,9 @@ class Project:
 def find_project(folder: str | Path | None, module: str, bench: str, fixtures: tuple[str, ...]) -> Project:
     """The project in ``folder``. Raises TargetError for one that is missing or marks no package for kernel compilation."""
     if folder is None:
-        raise TargetError("the visa toolchain needs a project: set [targets.rngd] project to a Cargo project's folder")
+        raise TargetError(
+            "the visa toolchain needs a project: set [targets.rngd-visa] project to a Cargo project's folder"
+        )
     root = Path(folder).expanduser()
     manifest = _toml(root / "Cargo.toml")
     package = manifest.get("package")

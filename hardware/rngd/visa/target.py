@@ -28,8 +28,9 @@ from .tools import Tools, ask_versions, find_cargo, find_homes
 if TYPE_CHECKING:
     from ...sandbox.jail import Wanted
 
-DEVICE = "rngd"
-"""Name of the device, and of its lease on this host."""
+NAME = "rngd-visa"
+"""Name of the target, of its knowledge base, and of its lease on this host: what is learned of one language says nothing of
+the other."""
 
 
 class VisaTarget:
@@ -41,7 +42,7 @@ class VisaTarget:
     ``pairs_per_job`` and ``job_seconds`` shape a job, ``wait_minutes`` is how long one may take from the queue to its log.
     """
 
-    name = "rngd"
+    name = NAME
 
     def __init__(
         self,
@@ -153,7 +154,7 @@ class VisaTarget:
 
     def lease(self) -> AbstractContextManager[Lease]:
         """The right to hand in jobs from this host, waited for; the service's own queue comes behind it."""
-        return lease(DEVICE, self._holder, on_wait=self._on_wait)
+        return lease(NAME, self._holder, on_wait=self._on_wait)
 
     def toolchain_stamp(self) -> str:
         """Size, time and place of cargo's files and of the project's; see the protocol."""
@@ -187,4 +188,4 @@ def documents() -> list[Document]:
     """The documents of this toolchain that ship with the package."""
     folder = resources.files(str(__package__).rpartition(".")[0]).joinpath("docs")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.startswith("visa-"))
-    return [Document(f"rngd/{name}", folder.joinpath(name).read_text(encoding="utf-8")) for name in names]
+    return [Document(f"rngd-visa/{name}", folder.joinpath(name).read_text(encoding="utf-8")) for name in names]

@@ -1,6 +1,6 @@
 """A stand-in for ``cargo`` with ``cargo-furiosa-opt``: run as a program, never imported.
 
-What it does follows from lines ``// stand-in KEY: VALUE`` in ``src/ops.rs``. It keeps kernels by name in the target folder and
+What it does follows from lines ``stand_in!("KEY", "VALUE");`` in ``src/ops.rs``. It keeps kernels by name in the target folder and
 takes a kept one without looking at the source, as the real one was seen to do where fingerprints were shared.
 """
 
@@ -41,7 +41,7 @@ sys.exit(int(bad))
 
 def said() -> dict[str, str]:
     text = Path("src/ops.rs").read_text()
-    return dict(re.findall(r"^// stand-in ([\w-]+): (.*)$", text, re.MULTILINE))
+    return dict(re.findall(r'^stand_in!\("([\w-]+)", "(.*)"\);$', text, re.MULTILINE))
 
 
 def message(**content: object) -> None:

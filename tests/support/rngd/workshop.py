@@ -23,7 +23,7 @@ KERNEL = "double"
 
 def design(**said: object) -> str:
     """A device source that tells the stand-ins how to behave."""
-    lines = [f"// stand-in {key.replace('_', '-')}: {value}" for key, value in said.items()]
+    lines = [f'stand_in!("{key.replace("_", "-")}", "{value}");' for key, value in said.items()]
     return "\n".join(
         [*lines, "#[device(chip = 1)]", f"pub fn {KERNEL}(device: &mut Device) {{ parts::go(device) }}", ""]
     )
