@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from ..defaults import DEFAULT_STORE
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -46,6 +48,13 @@ def fail(message: str, *, as_json: bool = False, code: int = 2) -> NoReturn:
 def warn(line: str) -> None:
     """Print a line that a person should see while a command works."""
     sys.stderr.write(f"kernelwright: {line}\n")
+
+
+def store_option(store: str) -> str:
+    """What a command needs beside a run's name to find its log: nothing for the default one."""
+    from ..events.opening import shown
+
+    return "" if store == DEFAULT_STORE else f" --store {shown(store)}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

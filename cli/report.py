@@ -8,8 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..events.opening import shown
-from .output import counts_text, ratio_text, seconds_text
+from .output import counts_text, ratio_text, seconds_text, store_option
 
 
 def result_table(summary: dict[str, Any]) -> Table:
@@ -125,7 +124,7 @@ def print_result(console: Console, summary: dict[str, Any], store: str, parts: M
             f"device {summary['device_seconds']:.1f} s, elapsed {summary['elapsed_seconds']:.0f} s, "
             f"loop overhead {overhead * 1e3:.0f} ms for each candidate"
         )
-    run, option = summary["run"], "" if store == "kernelwright.sqlite" else f" --store {shown(store)}"
+    run, option = summary["run"], store_option(store)
     first = next((k for k in summary["kernels"] if k["best_design"]), None)
     console.print("\nlook closer:")
     if summary["state"] != "finished":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ from .access import find_run, find_tree, open_log
 from .guard import explained, interruptible, tell_who_waits
 from .inspect_commands import Json, RunName, Store
 from .options import TargetOptions, ToolchainName
-from .output import console, emit_json, fail, say
+from .output import console, emit_json, fail, say, store_option, warn
 from .settings import load_settings, settings_and_policy, target_options
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ def _work(
             view = wb.view
         _report(view, log.where, as_json=as_json)
     if code:
-        sys.stderr.write(f"kernelwright: stopped; go on with `kernelwright resume {name}`\n")
+        warn(f"stopped; go on with `kernelwright resume {name}{store_option(log.where)}`")
         raise typer.Exit(code)
 
 
