@@ -33,7 +33,17 @@ def _built_in_rngd() -> SpaceMaker:
     return space
 
 
-_BUILT_IN: dict[str, Callable[[], SpaceMaker]] = {"cpu": _built_in_cpu, "rngd": _built_in_rngd}
+def _built_in_tpu() -> SpaceMaker:
+    from .tpu.space import space
+
+    return space
+
+
+_BUILT_IN: dict[str, Callable[[], SpaceMaker]] = {
+    "cpu": _built_in_cpu,
+    "rngd": _built_in_rngd,
+    "tpu": _built_in_tpu,
+}
 
 
 def find_space(place: Place) -> Space | None:
