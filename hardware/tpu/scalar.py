@@ -92,6 +92,7 @@ class Translator:
 
     _temporary: dict[str, str]
     _stores: bool
+    _in_place: set[str]
 
     def __init__(self, listing: Listing, number: int, delay_slots: int) -> None:
         self.listing, self.number, self.delay = listing, number, delay_slots
@@ -267,6 +268,8 @@ class Translator:
                 [re.sub(r"^\[resolvable:\S+\]\s*", "", part) for part in operands] if head == "int_to_ptr" else shown
             )
             return "(" + " + ".join(self._term(part) for part in shown) + ") & W"
+        if operation.dest in self._in_place:
+            return "1"
         if head == "scmp" and len(operands) == 2:
             kind = name.split(".")
             left, right = (self._term(part) for part in operands)
@@ -301,6 +304,13 @@ class Translator:
                     stores.append(operation)
                 elif operation.name.startswith("sbr") or _kind(operation.name):
                     roots += _uses(operation)
+        # An inout argument is donated: where XLA asks whether a result lies where its argument does, it does.
+        self._in_place = {
+            value
+            for value, maker in makers.items()
+            if maker.name.startswith("scmp.eq")
+            and any(makers[used].name == "scalar_parameter_address" for used in _uses(maker) if used in makers)
+        }
         needed: set[str] = set()
         while roots:
             value = roots.pop()
@@ -322,7 +332,7 @@ class Translator:
         grown = True
         while grown:
             grown = False
-            for value in needed - self.unknown:
+            for value in needed - self.unknown - self._in_place:
                 maker = makers.get(value)
                 if maker is not None and any(used in self.unknown for used in _uses(maker)):
                     self.unknown.add(value)

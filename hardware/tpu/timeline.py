@@ -188,11 +188,11 @@ class _Run:
         if name.startswith("<"):
             return True  # what the runtime does before and after every program
         if name not in self.listings:
-            alike = [other for other in self.listings if other.rsplit(".", 1)[0] == name.rsplit(".", 1)[0]]
-            if not alike:
+            twin = _twin(name, self.listings)
+            if twin is None:
                 self.missing.append(name)
                 return True
-            name = alike[0]
+            name = twin
         return self.module(name)
 
     def _happens(self, event: Event, part: Part) -> None:
@@ -278,6 +278,21 @@ class _Run:
     def _pass(self, name: str, block: Block, part: Part, turns: int) -> None:
         self._count(name, block, part, turns)
         self.time += (block.end - block.start) * turns
+
+
+def _twin(name: str, listings: Mapping[str, Listing]) -> str | None:
+    """The operation whose code one without a listing shares: code that is the same is compiled and dumped once, and such
+    operations are numbered near each other."""
+    stem, _, number = name.rpartition(".")
+    alike = [other for other in listings if other.rpartition(".")[0] == stem and other.rpartition(".")[2].isdigit()]
+    if not number.isdigit() or not alike:
+        return None
+
+    def distance(other: str) -> tuple[int, int]:
+        its = int(other.rpartition(".")[2])
+        return abs(its - int(number)), its
+
+    return min(alike, key=distance)
 
 
 def _outer_loop(blocks: Mapping[int, Block]) -> int | None:
