@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 import tempfile
 import time
@@ -20,7 +19,6 @@ from .dump import DumpError
 from .inside import wire
 from .workshop import MEMORY_BYTES, Workshop
 
-_VMEM = re.compile(r"[Rr]an out of memory in memory space (\w+)")
 _ELEMENTWISE = frozenset(
     {
         "abs", "add", "and", "atan2", "bitcast_convert", "broadcast", "broadcast_in_dim", "cbrt", "ceil",
@@ -114,8 +112,7 @@ def _make(shop: Workshop, spec: KernelSpec, source: str) -> tuple[Build, bytes, 
         if wrong:
             return failed(Outcome.VETOED, f"design.py:1: error: outside-kernels: {wrong}")
     if outcome is not Outcome.OK:
-        # A compiler's limit is no trouble of the machine's: the words must not read like one.
-        return failed(outcome, _VMEM.sub(r"does not fit the memory space \1", str(said.get("text", ""))))
+        return failed(outcome, str(said.get("text", "")))
     try:
         summary, lines = shop.timeline(operations, {str(k): int(v) for k, v in dict(said.get("memory", {})).items()})
     except DumpError as error:

@@ -21,6 +21,13 @@ FILE = "design.py"
 TEXT_LIMIT = 6000
 """Characters of a message that are kept."""
 _DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f4e2m1x2": "uint8", "f32": "float32", "i32": "int32"}
+HEADLINE = 400
+"""Characters of the first line of a diagnostic."""
+_PREFIX = re.compile(
+    r"^(?:[A-Z_]+: )?(?:E\d+: )?(?:Mosaic failed to compile TPU kernel with MLIR module name `[^`]*`(?: HLO name `[^`]*`)?: )?"
+)
+_VMEM = re.compile(r"(CompileTime\w*Oom).*?[Ss]coped allocation with size (\S+) and limit (\S+)", re.DOTALL)
+_URL = re.compile(r"\(?https?://\S+\)?")
 _NOISE = re.compile(
     r"^-{5,}$|^For simplicity, JAX has removed|^The above exception was|^The preceding stack trace|^Additional details",
     re.MULTILINE,
@@ -39,10 +46,28 @@ class RefusedError(Exception):
 
 def clean(text: str) -> str:
     """A message without addresses, folders and the noise around it, cut at the limit of text."""
-    kept = _NOISE.split(text)[0]
+    kept = _URL.sub("", _NOISE.split(text)[0])
     kept = _FOLDER.sub("", _ADDRESS.sub("<address>", kept))
     lines = [line.rstrip() for line in kept.splitlines()]
     return "\n".join(line for line in lines if line.strip())[:TEXT_LIMIT]
+
+
+def headline(said: str) -> str:
+    """What a message is about, in one line: without the names that the compiler gave, and what it advises."""
+    limited = _VMEM.search(said)
+    if limited:
+        return f"{limited[1]}: the kernel's scoped VMEM of {limited[2]} exceeds the limit of {limited[3]}"
+    text = _PREFIX.sub("", said)
+    for end in ("\nat location", "\nThe MLIR operation", "\nPlease report", " Please file an issue"):
+        text = text.split(end)[0]
+    return " ".join(text.split())[:HEADLINE]
+
+
+def diagnostic(stage: str, kind: str, said: str, line: int) -> str:
+    """A diagnostic: a line with place, stage, kind of exception and headline, then all that was said, if that is more."""
+    head = headline(said)
+    rest = "" if said == head else "\n" + said.replace("Ran out of memory in", "Does not fit")
+    return f"{FILE}:{line}: error: {stage}: {kind}: {head}{rest}"
 
 
 def _line(error: BaseException) -> int:
@@ -63,7 +88,7 @@ def refusal(stage: str, error: BaseException) -> RefusedError:
     if isinstance(error, RefusedError):
         return error
     said = clean(str(error)) or "nothing was said"
-    text = f"{FILE}:{_line(error)}: error: {stage}: {type(error).__name__}: {said}"
+    text = diagnostic(stage, type(error).__name__, said, _line(error))
     if isinstance(error, MemoryError):
         return RefusedError("out-of-memory", text)
     if isinstance(error, PermissionError):

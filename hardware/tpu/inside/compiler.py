@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from . import wire
-from .candidate import clean
+from .candidate import clean, diagnostic
 
 _TEXT_ATTRIBUTE = re.compile(rb"\*/[\s;}]")
 """What could end a comment of the dump from inside: no program may bring it."""
@@ -63,14 +63,14 @@ def compile_program(program: bytes, donated: list[int], sharding: Any) -> dict[s
     except Exception as error:  # noqa: BLE001  (whatever is wrong with a program is its outcome)
         return {
             "outcome": "build-failed",
-            "text": f"design.py:0: error: program: {type(error).__name__}: {clean(str(error))}",
+            "text": diagnostic("program", type(error).__name__, clean(str(error)), 0),
         }
     try:
         compiled = lowered.compile()
     except Exception as error:  # noqa: BLE001  (what the compiler refuses, it raises as one kind or another)
         return {
             "outcome": "build-failed",
-            "text": f"design.py:0: error: compile: {type(error).__name__}: {clean(str(error))}",
+            "text": diagnostic("compile", type(error).__name__, clean(str(error)), 0),
             "operations": operations,
         }
     return {
