@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
-from . import decoder_feedforward, sliding_attention_output, sliding_project_qkv
+from . import decoder_feedforward, rms_norm, sliding_attention_output, sliding_project_qkv
 from .admission import SpecRefused, admit
 from .spec import KernelSpec
 
@@ -28,6 +28,9 @@ BUILT_IN: Mapping[str, Callable[[], KernelSpec]] = {
     decoder_feedforward.NAME: decoder_feedforward.spec,
 }
 """The kernels of the default run, in its order."""
+
+BESIDE: Mapping[str, Callable[[], KernelSpec]] = {rms_norm.NAME: rms_norm.spec}
+"""Kernels of this package that a run has only when they are named: small ones, for quick tests."""
 
 TINY: Mapping[str, Callable[[], KernelSpec]] = {
     sliding_project_qkv.NAME: sliding_project_qkv.tiny,
@@ -58,7 +61,7 @@ class KernelError(Exception):
 
 def names() -> tuple[str, ...]:
     """Names of every kernel that can be had by name: built-in ones first, then those of installed packages, sorted."""
-    return (*BUILT_IN, *sorted(_installed().keys() - BUILT_IN.keys()))
+    return (*BUILT_IN, *BESIDE, *sorted(_installed().keys() - BUILT_IN.keys() - BESIDE.keys()))
 
 
 def kernel(name: str) -> KernelSpec:
@@ -67,8 +70,9 @@ def kernel(name: str) -> KernelSpec:
     One from another package is admitted first (:func:`.admission.admit`); the built-in ones pass in this package's own
     tests. Raises KernelError when there is none of that name (with the nearest names), or when it is refused.
     """
-    if name in BUILT_IN:
-        return BUILT_IN[name]()
+    own = {**BUILT_IN, **BESIDE}
+    if name in own:
+        return own[name]()
     installed = _installed()
     if name not in installed:
         nearest = difflib.get_close_matches(name, names(), n=3, cutoff=0.4)

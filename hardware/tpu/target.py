@@ -111,20 +111,6 @@ class TpuTarget:
         """Nothing: there is no preprocessor. The chip's sizes are in its table."""
         return {}
 
-    def kernels(self) -> Mapping[str, KernelSpec]:
-        """The kernels of a default run, as everywhere, and a small one for quick tests; see the protocol.
-
-        Only kernels with a baseline here: another one is asked for by name, and the registry has it.
-        """
-        from ...kernels import rms_norm
-        from ...kernels.registry import BUILT_IN
-
-        made = {name: make() for name, make in BUILT_IN.items()}
-        return {
-            **{name: spec for name, spec in made.items() if self.name in spec.baselines},
-            rms_norm.NAME: rms_norm.spec(),
-        }
-
     def contract(self, spec: KernelSpec) -> str:
         """The contract of a source; see the protocol."""
         return contracts.contract(spec)

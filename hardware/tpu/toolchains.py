@@ -29,7 +29,8 @@ _FACTS_SECONDS = 120.0
 
 CHECK = """
 import importlib.metadata as metadata, json, os, platform, sys
-os.environ.update(JAX_PLATFORMS="cpu", TPU_SKIP_MDS_QUERY="1", ALLOW_MULTIPLE_LIBTPU_LOAD="1", TPU_MIN_LOG_LEVEL="3", TF_CPP_MIN_LOG_LEVEL="3")
+os.environ.update(JAX_PLATFORMS="cpu", TPU_SKIP_MDS_QUERY="1", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+os.environ.update(TPU_MIN_LOG_LEVEL="3", TF_CPP_MIN_LOG_LEVEL="3")
 import flatbuffers, jax, jax.export, jax.numpy as jnp
 from jax.experimental import pallas as pl, topologies
 from jax.experimental.pallas import tpu as pltpu

@@ -24,7 +24,8 @@ _DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f4e2m1x2": "uint8", "
 HEADLINE = 400
 """Characters of the first line of a diagnostic."""
 _PREFIX = re.compile(
-    r"^(?:[A-Z_]+: )?(?:E\d+: )?(?:Mosaic failed to compile TPU kernel with MLIR module name `[^`]*`(?: HLO name `[^`]*`)?: )?"
+    r"^(?:[A-Z_]+: )?(?:E\d+: )?"
+    r"(?:Mosaic failed to compile TPU kernel with MLIR module name `[^`]*`(?: HLO name `[^`]*`)?: )?"
 )
 _VMEM = re.compile(r"(CompileTime\w*Oom).*?[Ss]coped allocation with size (\S+) and limit (\S+)", re.DOTALL)
 _URL = re.compile(r"\(?https?://\S+\)?")
@@ -60,7 +61,8 @@ def headline(said: str) -> str:
     text = _PREFIX.sub("", said)
     for end in ("\nat location", "\nThe MLIR operation", "\nPlease report", " Please file an issue"):
         text = text.split(end)[0]
-    return " ".join(text.split())[:HEADLINE]
+    text = _PREFIX.sub("", text.split("\nINTERNAL:")[0])
+    return re.sub(r"\s*See\s+for more details\.?", "", " ".join(text.split()))[:HEADLINE]
 
 
 def diagnostic(stage: str, kind: str, said: str, line: int) -> str:

@@ -16,8 +16,8 @@ from .candidate import FILE, RefusedError, Traced, clean, refusal
 _INLINED = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")
 _OUTCOMES = (
     ("out-of-bounds", ("out-of-bounds", "out of bounds")),
-    ("out-of-memory", ("RESOURCE_EXHAUSTED", "Out of memory", "MemoryError", "bad_alloc")),
-    ("hung", ("deadlock", "Deadlock")),
+    ("out-of-memory", ("resource_exhausted", "out of memory", "memoryerror", "bad_alloc")),
+    ("hung", ("deadlock",)),
 )
 
 
@@ -80,12 +80,17 @@ def run(function: Callable[..., Any], inputs: Mapping[str, Any], races: bool) ->
     except BaseException as error:  # noqa: BLE001  (whatever interpreting raises is the candidate's outcome)
         said = clean(str(error))
         for outcome, words in _OUTCOMES:
-            if any(word in said for word in words):
-                raise RefusedError(outcome, said[-1500:]) from None
-        raise RefusedError("crashed", said[-1500:]) from None
+            if any(word in said.lower() for word in words):
+                raise RefusedError(outcome, _last(said)) from None
+        raise RefusedError("crashed", _last(said)) from None
     if races and _races_found():
         raise RefusedError("not-repeatable", "a data race: memory is used while a copy to or from it is under way")
     return [np.ascontiguousarray(each).tobytes() for each in got]
+
+
+def _last(said: str) -> str:
+    """The last line of a message, which in a trace of Python's is what happened."""
+    return said.splitlines()[-1].strip()[-1500:] if said else "nothing was said"
 
 
 def _races_found() -> bool:
