@@ -22,7 +22,7 @@ START_SECONDS = 180.0
 _INSIDE = Path(__file__).with_name("inside")
 _PROGRAMS = "/kernelwright"
 _SAID_BYTES = 4000
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from inside.{0} import main; main(*sys.argv[2:])"
+PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from inside.{0} import main; main(*sys.argv[2:])"
 
 
 class EndedError(Exception):
@@ -52,6 +52,8 @@ class Server:
     environment: Mapping[str, str]
     mounts: Sequence[Mount] = ()
     limits: Limits = field(default_factory=Limits)
+    program: str = PROGRAM
+    """What its Python runs; ``{0}`` stands for the name."""
     _process: subprocess.Popen[bytes] | None = None
     _errors: Path | None = None
     facts: wire.Header = field(default_factory=dict)
@@ -60,7 +62,7 @@ class Server:
     def _argv(self) -> list[str]:
         full = self.jail.level is SandboxLevel.FULL
         where = _PROGRAMS if full else str(_INSIDE.parent)
-        python = [str(self.interpreter.program), "-E", "-s", "-B", "-c", _PROGRAM.format(self.name)]
+        python = [str(self.interpreter.program), "-E", "-s", "-B", "-c", self.program.format(self.name)]
         mounts = [Mount(folder) for folder in self.interpreter.folders]
         mounts += [Mount(Path("/dev/urandom"), device=True)]  # the C++ library of jax seeds its generators from it
         mounts += [Mount(_INSIDE, inside=f"{_PROGRAMS}/inside"), *self.mounts]

@@ -112,19 +112,19 @@ ESCAPES = {
     "dumps for the compiler": "open('/dump/1-TLP-00-final_bundles.txt', 'w').write('x')",
 }
 """What a source could do if it got past the review and around the built-in names."""
-STOPPED = {
-    Outcome.BUILD_FAILED,
-    Outcome.BUILD_CRASHED,
-    Outcome.FORBIDDEN_CALL,
-    Outcome.CRASHED,
-}
+UNGUARDED = (
+    "import builtins, sys; sys.path.insert(0, sys.argv[1]); from inside import candidate, zygote;"
+    " candidate._check_names = lambda source: None; candidate._guarded = lambda: vars(builtins);"
+    " zygote.main(*sys.argv[2:])"
+)
+"""The fork server without its review and with every built-in name."""
 
 
 @pytest.fixture(scope="module")
 def naked(target: TpuTarget, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     """A workshop whose fork server runs sources unreviewed with all of Python: what is left are the walls themselves."""
     made = Workshop(target.found, target.chip, target.jail, tmp_path_factory.mktemp("naked"))
-    made.zygote.name = "unguarded"
+    made.zygote.program = UNGUARDED
     return made
 
 
@@ -139,7 +139,7 @@ def test_the_walls_hold_without_the_review(naked: Workshop, name: str) -> None:
     after = naked.ask_candidate(request(spec, DOUBLE, naked.chip, "lower", 20.0))
     assert after.outcome is Outcome.OK, "the next candidate is not touched by it"
     assert naked.zygote.starts <= 2, "the fork server survived (it is replaced when it does not)"
-    assert not Path("/tmp/kernelwright-was-here").exists()  # noqa: S108  (the name that the design tries)
+    assert not Path("/tmp/kernelwright-was-here").exists()
 
 
 def test_what_a_candidate_does_to_jax_ends_with_it(naked: Workshop) -> None:
