@@ -9,6 +9,7 @@ from itertools import count
 import ml_dtypes
 import numpy as np
 import pytest
+from kernelwright.kernels import rms_norm
 from kernelwright.kernels.admission import SpecRefused, admit
 from kernelwright.kernels.registry import TINY
 from kernelwright.kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
@@ -48,6 +49,11 @@ def scale_spec(
         families=("only",),
         streamed=("w",),
     )
+
+
+def test_the_small_kernel_is_admitted() -> None:
+    admit(rms_norm.tiny(), 5)
+    admit(rms_norm.spec(), 6)
 
 
 @pytest.mark.parametrize("name", TINY)
