@@ -8,6 +8,7 @@ from typing import Any
 
 from ..events.views.answers import AnswersView
 from ..events.views.tree import DECIDING, DesignView, TreeView
+from ..knowledge.documents import Section
 from .desk import Desk, asks
 from .facts import all_facts, facts
 from .menu import served
@@ -175,9 +176,10 @@ def analyst_task(desk: Desk, answers: AnswersView, kernel: str) -> AnalystTask:
     return AnalystTask(**kernel_fields(desk, answers, kernel), ask=answers.analysed_at.get(kernel, 0))
 
 
-def librarian_task(desk: Desk, name: str, text: str, ask: int = 0) -> LibrarianTask:
-    """Ask for the claims of a section of a document."""
-    piece = Piece(name=name, text=text)
+def librarian_task(desk: Desk, section: Section) -> LibrarianTask:
+    """Ask for the claims of a section of a document; the section's digest numbers the question."""
+    piece = Piece(name=f"{section.document}: {section.heading}", text=section.text)
+    ask = int(section.digest[:8], 16)
     return LibrarianTask(target=desk.target.name, as_of=desk.view.position, ask=ask, pieces=(piece,))
 
 

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from ..events.answers import Answers
 from ..events.base import canonical
+from ..knowledge.documents import Section
 from .desk import Desk
 from .port import NothingLeft, Proposal, ProposeTask, Specialist
 from .roles import ClaimDraft
@@ -35,7 +36,7 @@ class Panel(Protocol):
     def attribute(self, desk: Desk, kernel: str, design: str, proposal: Proposal, /) -> Answers | None:
         """Note which call a design came from: the aggregate to save with its registration, None where there is none."""
 
-    def claims(self, desk: Desk, section: str, text: str, ask: int, /) -> tuple[str, tuple[ClaimDraft, ...]]:
+    def claims(self, desk: Desk, section: Section, /) -> tuple[str, tuple[ClaimDraft, ...]]:
         """Claims of a section of a document and who made them; none where nobody is asked beside the built-in librarian."""
 
 
@@ -67,7 +68,7 @@ class Solo:
         """No call is recorded."""
         return None
 
-    def claims(self, _desk: Desk, _section: str, _text: str, _ask: int, /) -> tuple[str, tuple[ClaimDraft, ...]]:
+    def claims(self, _desk: Desk, _section: Section, /) -> tuple[str, tuple[ClaimDraft, ...]]:
         """Nobody is asked."""
         return "", ()
 

@@ -39,6 +39,6 @@ def load_prompt(role: Role) -> Prompt:
     if head is None or head.group(1) != role:
         raise PromptError(f"prompts/{role}.md must begin with ---, role: {role}, version: N, ---")
     shared = files(__package__).joinpath("prompts", "shared.md").read_text(encoding="utf-8")
-    text = f"{head.group(3).strip()}\n\n{shared.strip()}\n"
+    text = f"{head.group(3).strip()}\n\n{shared.strip()}"
     digest = hashlib.sha256(f"{content}\0{shared}".encode()).hexdigest()
     return Prompt(role, int(head.group(2)), text, digest)

@@ -14,6 +14,7 @@ from typing import Literal
 from ..events.answers import Answers, DesignAttributed, RoundOpened
 from ..events.views.answers import AnswersView
 from ..events.views.spend import spend
+from ..knowledge.documents import Section
 from .brief import analyst_task, architect_task, engineer_task, librarian_task, prober_task, reviewer_task
 from .desk import Desk, asks
 from .draft import Draft, Given, failed_to_repair, repeats_sample, seat, useless_rounds
@@ -129,12 +130,12 @@ class Team:
             repairs=proposal.repairs,
         )
 
-    def claims(self, desk: Desk, section: str, text: str, ask: int) -> tuple[str, tuple[ClaimDraft, ...]]:
+    def claims(self, desk: Desk, section: Section) -> tuple[str, tuple[ClaimDraft, ...]]:
         """The librarian's claims of a section of a document, and the model that made them; none where none is asked."""
         ledger = self.ledger(desk)
         if not self._models("librarian") or self._settings.replay is not None or ledger.reached() is not None:
             return "", ()
-        given = self._ask(desk, desk, ledger.view, "librarian", [librarian_task(desk, section, text, ask)])[0]
+        given = self._ask(desk, desk, ledger.view, "librarian", [librarian_task(desk, section)])[0]
         return given.model, given.answer.claims if isinstance(given.answer, LibrarianAnswer) else ()
 
     # -- who is asked -------------------------------------------------------------------------------------------------

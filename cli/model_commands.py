@@ -63,11 +63,14 @@ def _roles(settings: Config, each: dict[str, Any]) -> list[str]:
 
 def prompt(
     run: RunName,
-    role: Annotated[str, typer.Argument(help="The role: architect, engineer, reviewer, analyst, prober.")],
+    role: Annotated[str, typer.Argument(help="The role: architect, engineer, reviewer, analyst, prober, librarian.")],
     kernel: Annotated[str | None, typer.Option("--kernel", help="Which kernel; the first one when left out.")] = None,
     design: Annotated[
         str | None, typer.Option("--design", help="A design: to be repaired (engineer) or reviewed (reviewer).")
     ] = None,
+    section: Annotated[
+        str, typer.Option("--section", help="Part of the heading of a documents' section (librarian); else the first.")
+    ] = "",
     store: Store = DEFAULT_STORE,
     as_json: Json = False,
 ) -> None:
@@ -91,7 +94,7 @@ def prompt(
         settings, parts = assemble_recorded(log, view, as_json=as_json)
         desk = desk_of(log, view.name, parts.target, parts.specs)
         try:
-            told = shown(desk, role, kernel or next(iter(view.trees)), name, settings.roles)
+            told = shown(desk, role, kernel or next(iter(view.trees)), name, settings.roles, section)
         except ShowError as error:
             fail(str(error), as_json=as_json)
     if as_json:

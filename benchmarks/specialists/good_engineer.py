@@ -1,120 +1,150 @@
 """The playbook alone beside the playbook with a scripted "good engineer" that knows two levers more.
 
-Both run on the CPU target, on the attention output kernel at a size of microseconds, where starting threads is dear. The
-engineer is a real HTTP server that speaks OpenAI's protocol; it edits the best design that its prompt quotes:
-
-1. no parallel region: every design of the playbook's space has one;
-2. activations are widened and staged in one pass instead of two.
-
-Run by hand: ``python benchmarks/specialists/good_engineer.py [MINUTES]`` (of each run). Prints both lineages and gains.
+Run by hand: ``./benchmarks/specialists/run``; see the README beside it. Standard output is Markdown.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import json
 import re
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
+
+from kernelwright import __version__
+from kernelwright.acceptance.estimate import Gain, hodges_lehmann
+from kernelwright.acceptance.policy import Policy
+from kernelwright.acceptance.sequential import log_ratio
+from kernelwright.agents.panel import Panel
+from kernelwright.agents.playbook.specialist import Playbook
+from kernelwright.agents.port import Specialist
+from kernelwright.agents.settings import ModelSettings, Roles, TeamSettings
+from kernelwright.agents.team import Team
+from kernelwright.cli.guard import tell_who_waits
+from kernelwright.cli.logs import configure
+from kernelwright.events.log import EventLog
+from kernelwright.events.views.explain import status_of
+from kernelwright.events.views.run import RunView
+from kernelwright.events.views.summary import kernel_summary
+from kernelwright.events.views.tree import TreeView
+from kernelwright.graph.runner import Plan, drive, start_run, workbench
+from kernelwright.hardware.cpu import CpuTarget
+from kernelwright.hardware.lease import lease
+from kernelwright.kernels.sliding_attention_output import make
+from kernelwright.kernels.spec import KernelSpec
+
+from ..peers.setting import command_line, machine_words, say, table
+from .engineer_levers import LEVERS
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
+from support.model_server import Reply, Request, serving  # noqa: E402  the tests' server, from a folder that is no package
 
-from kernelwright.acceptance.policy import Policy  # noqa: E402  the path comes first
-from kernelwright.agents.panel import Panel  # noqa: E402
-from kernelwright.agents.playbook.specialist import Playbook  # noqa: E402
-from kernelwright.agents.port import Specialist  # noqa: E402
-from kernelwright.agents.settings import ModelSettings, Roles, TeamSettings  # noqa: E402
-from kernelwright.agents.team import Team  # noqa: E402
-from kernelwright.events.log import EventLog  # noqa: E402
-from kernelwright.events.views.explain import status_of  # noqa: E402
-from kernelwright.events.views.run import RunView  # noqa: E402
-from kernelwright.events.views.summary import kernel_summary  # noqa: E402
-from kernelwright.graph.runner import Plan, drive, start_run, workbench  # noqa: E402
-from kernelwright.hardware.cpu import CpuTarget  # noqa: E402
-from kernelwright.kernels.sliding_attention_output import tiny  # noqa: E402
-from support.model_server import Reply, Request, serving  # noqa: E402
-
+SHAPE = {"hidden": 32, "heads": 8, "head_dim": 256}
 POLICY = {"max_detectable_gain": 100.0, "calibration_e": 1e9, "suspect_jump": 1000.0, "suspect_floor_margin": 0.99}
-"""A kernel of microseconds is noisier than the policy's defaults allow for."""
+"""A kernel of microseconds is noisier, and its weights nearer, than the policy's defaults allow for."""
+CONFIDENCE = 0.99
 
 
-def best_source(request: Request) -> str:
-    """The source of the best design, from the prompt."""
-    found = re.search(r'name="source of the best design d\d+">\n(.*?)\n</data', request.user, re.DOTALL)
-    return found.group(1) if found else ""
+@dataclass(frozen=True)
+class Played:
+    """A finished run: its state, and the source of its best."""
 
-
-def without_threads(source: str) -> str:
-    """Lever 1: the same work by the calling thread."""
-    return re.sub(r"^[ \t]*#pragma omp [^\n]*\n", "", source, flags=re.MULTILINE)
-
-
-def staged_at_once(source: str) -> str:
-    """Lever 2: bf16 activations are widened while they are put into the order that the weights come in."""
-    whole = re.search(r"static void stage\(.*?\n}\n", source, re.DOTALL)
-    if whole is None or "float wide[" not in source:
-        return source
-    direct = whole.group(0).replace(
-        "static void stage(const float *restrict x", "static void stage_a(const uint16_t *restrict a"
-    )
-    direct = re.sub(r"= x\[(unit \+ staged_from\(i\)|[^\]]*)\]", r"= bf16_to_f32(a[\1])", direct)
-    body = "static void stage_input(const uint16_t *restrict a, float *restrict staged)\n{\n    stage_a(a, staged, HEADS * HEAD_DIM);\n}\n"
-    changed = re.sub(r"static void stage_input\(.*?\n}\n", lambda _match: f"{direct}\n{body}", source, flags=re.DOTALL)
-    return changed.replace(whole.group(0), "", 1) if "stage(" not in changed.replace(whole.group(0), "") else changed
-
-
-LEVERS = (("no parallel region", without_threads), ("widen and stage in one pass", staged_at_once))
+    view: RunView
+    tree: TreeView
+    source: str
 
 
 def engineer(request: Request) -> Reply:
-    """The first lever that would change the best and was not tried; nothing after that."""
-    source = best_source(request)
+    """The first lever that changes the best and that the prompt does not tell of; nothing after that."""
+    found = re.search(r'name="source of the best design d\d+">\n(.*?)\n</data', request.user, re.DOTALL)
+    source = found.group(1) if found else ""
     for title, change in LEVERS:
         changed = change(source)
-        if changed != source and f"'{title}" not in request.user and "_mm256" in source:
-            head = {"title": title, "rationale": "not in the space that is searched", "mechanism": title}
+        if changed != source and "_mm256" in source and f"'{title}" not in request.user:
+            head = {"title": title, "rationale": "the space that is searched does not hold it", "mechanism": title}
             return Reply(f"```json\n{json.dumps(head)}\n```\n```source\n{changed}\n```", usage=(6000, 2500))
     return Reply('```json\n{"nothing": "the playbook may go on"}\n```', usage=(6000, 20))
 
 
-def play(name: str, minutes: float, specialist: Specialist | Panel) -> RunView:
-    """One run on the CPU target; returns its state at the end."""
-    spec = tiny()
-    with tempfile.TemporaryDirectory() as folder:
-        log = EventLog.open(f"{folder}/log.sqlite", create=True)
-        policy = Policy.from_mapping(POLICY)
-        start_run(log, Plan(name, "cpu", (spec.name,), policy, 0, minutes, {}, "benchmark"))
+def play(name: str, minutes: float, spec: KernelSpec, specialist: Specialist | Panel, store: Path) -> Played:
+    """One run on the CPU target."""
+    with contextlib.closing(EventLog.open(str(store), create=True)) as log:
+        start_run(log, Plan(name, "cpu", (spec.name,), Policy.from_mapping(POLICY), 0, minutes, {}, __version__))
         with workbench(log, name, CpuTarget(), {spec.name: spec}, specialist) as wb:
+            wb.on_wait = tell_who_waits
             drive(wb, lambda *_: None)
-            view = wb.view
-        log.close()
-    return view
+            tree = wb.view.trees[spec.name]
+            return Played(wb.view, tree, wb.source(spec.name, tree.best or ""))
 
 
-def report(name: str, view: RunView) -> None:
-    """Print the lineage and the gain."""
-    (tree,) = view.trees.values()
-    row = kernel_summary(tree)
-    print(f"{name}: {row['speedup']:.2f}x ({row['speedup_low']:.2f} to {row['speedup_high']:.2f}), {row['designs']}")
+def directly(spec: KernelSpec, one: str, other: str, pairs: int, seed: int) -> Gain:
+    """How much faster ``other`` is than ``one``: pairs in random order, fresh processes for each."""
+    target, coin = CpuTarget(), Random(seed)
+    with lease(target.name, "benchmark good_engineer", on_wait=tell_who_waits), target.open(spec, seed) as bench:
+        builds = target.build(spec, one), target.build(spec, other)
+        if not all(build.ok for build in builds):
+            sys.exit("a best of a run does not build any more")
+        with bench.pair(*builds, seed) as session:
+            read = session.read([coin.choice(("BC", "CB")) for _ in range(pairs)], 40)
+    if len(read.pairs) < pairs:
+        sys.exit(f"only {len(read.pairs)} of {pairs} pairs could be read: {read.outcome} {read.reason}")
+    return hodges_lehmann([log_ratio(p.best_seconds, p.candidate_seconds) for p in read.pairs], CONFIDENCE)
+
+
+def report(name: str, played: Played) -> None:
+    """Say the lineage, and what became of the engineer's designs outside of it."""
+    row, tree = kernel_summary(played.tree), played.tree
+    counts = row["designs"]
+    say(f"### {name}\n")
+    say(
+        f"{row['speedup']:.2f}x ({row['speedup_low']:.2f} to {row['speedup_high']:.2f}) over plain C;"
+        f" {counts['proposed']} designs proposed, {counts['compared']} compared, {counts['accepted']} accepted.\n"
+    )
+    rows = []
     for accepted in tree.lineage:
-        design = tree.designs[accepted.design]
-        print(
-            f"  {design.id} by {design.proposed.by}: {design.proposed.title}: {accepted.gain:.3f}x over {accepted.over}"
-        )
-    for design in tree.designs.values():
-        if design.proposed.by.startswith("good/") and design.accepted is None:
-            print(f"  {design.id} by {design.proposed.by}: {design.proposed.title}: {status_of(tree, design)}")
+        proposed = tree.designs[accepted.design].proposed
+        gain = f"{accepted.gain:.3f}x ({accepted.gain_low:.3f} to {accepted.gain_high:.3f})"
+        rows.append((f"{accepted.design}, from {proposed.parent}", proposed.by, proposed.title, gain, accepted.over))
+    say(table(("design", "by", "what", "gain", "over"), rows))
+    others = [d for d in tree.designs.values() if d.proposed.by.startswith("good/") and d.accepted is None]
+    for design in others:
+        say(f"\nNot accepted: {design.id} by {design.proposed.by}, {design.proposed.title}: {status_of(tree, design)}.")
+    say()
 
 
 def main() -> None:
-    """Both runs, one after the other."""
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 4.0
-    report("playbook alone", play("alone", minutes, Playbook()))
-    with serving(engineer) as server:
-        model = ModelSettings(provider="openai-compatible", model="good", base_url=server.openai, tools=False)
-        roles = Roles.model_validate({"engineer": {"models": ("good",)}})
-        report("with the engineer", play("both", minutes, Team(TeamSettings({"good": model}, roles), Playbook())))
+    """Both runs, one after the other, then their bests side by side."""
+    parser = argparse.ArgumentParser(prog="good_engineer", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=4.0, help="of each run")
+    parser.add_argument("--pairs", type=int, default=40, help="of the direct comparison")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", help="keep both runs in this log, for `kernelwright tree`")
+    given = parser.parse_args()
+    configure("warning")
+    spec = make(**SHAPE)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(given.store or f"{folder}/log.sqlite")
+        alone = play("alone", given.minutes, spec, Playbook(), store)
+        with serving(engineer) as server:
+            good = ModelSettings(provider="openai-compatible", model="good", base_url=server.openai, tools=False)
+            roles = Roles.model_validate({"engineer": {"models": ("good",)}})
+            team = Team(TeamSettings({"good": good}, roles), Playbook())
+            both = play("with-engineer", given.minutes, spec, team, store)
+    gain = directly(spec, alone.source, both.source, given.pairs, given.seed)
+    say(f"`{command_line()}`\n\n{machine_words(CpuTarget())}")
+    say(f"- {spec.name} with {', '.join(f'{name} {size}' for name, size in SHAPE.items())}; intervals are 99 %\n")
+    report("The playbook alone", alone)
+    report("The playbook and the engineer", both)
+    say("### Their bests, side by side\n")
+    say(
+        f"{both.tree.best} of the second run is {gain.ratio:.3f}x ({gain.low:.3f} to {gain.high:.3f}) as fast as"
+        f" {alone.tree.best} of the first, over {gain.pairs} fresh pairs."
+    )
 
 
 if __name__ == "__main__":

@@ -22,10 +22,15 @@ TRIES = 3
 """After so many refused calibrations the device cannot tell, and the kernel is left as it is."""
 
 
-def kinds_of_reading(call_seconds: float) -> tuple[int, ...]:
-    """The numbers of calls to try for a kernel that takes ``call_seconds``."""
-    fitting = [calls for calls in CALLS if calls * call_seconds <= LONGEST_READING_SECONDS]
-    return tuple(fitting[-KINDS:]) or CALLS[:1]
+def kinds_of_reading(call_seconds: float, least: int = 1) -> tuple[int, ...]:
+    """The numbers of calls to try for a kernel that takes ``call_seconds``, none below ``least``.
+
+    The first call of a reading is a cold one. Were a reading to have fewer calls than those that the best was accepted by,
+    designs would be compared by something else than what made it the best.
+    """
+    able = [calls for calls in CALLS if calls >= least] or list(CALLS[-1:])
+    fitting = [calls for calls in able if calls * call_seconds <= LONGEST_READING_SECONDS]
+    return tuple(fitting[-KINDS:]) or tuple(able[:1])
 
 
 def calibrate_noise(wb: Workbench, step: Step) -> str:
@@ -35,7 +40,8 @@ def calibrate_noise(wb: Workbench, step: Step) -> str:
     seconds = view.seconds_of.get(best) or _first_seconds(wb, step, best)
     readings: list[SameReadings] = []
     evidence: list[str] = []
-    for index, calls in enumerate(kinds_of_reading(seconds)):
+    before = view.noise.calls if view.noise is not None and not view.noise.refused else 1
+    for index, calls in enumerate(kinds_of_reading(seconds, before)):
         turn = step.turn * len(CALLS) + index + 1
         taken = read_pairs(wb, step, "calibrate", best, best, MIN_PAIRS, turn, calls=calls)
         evidence.append(tree.latest_evidence)

@@ -50,8 +50,7 @@ def propose_round(wb: Workbench, task: ProposeTask) -> tuple[Round, str]:
 
 def librarian_claims(wb: Workbench, section: Section, languages: tuple[str, ...]) -> tuple[str, list[Claim]]:
     """What a model's librarian reads out of a section beside the playbook's claims, and which model; checked like those."""
-    ask = int(section.digest[:8], 16)
-    model, drafts = wb.panel.claims(desk(wb), f"{section.document}: {section.heading}", section.text, ask)
+    model, drafts = wb.panel.claims(desk(wb), section)
     return model, [_claim(section, draft, languages) for draft in drafts]
 
 

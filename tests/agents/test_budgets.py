@@ -96,6 +96,25 @@ def test_calls_in_flight_count(desktop: Any) -> None:
         lost.ask(Context(), request=desktop.log.blobs.put("2"), sample=2, **ask)
 
 
+def test_most_of_a_limit_is_said_once_whoever_asks(desktop: Any) -> None:
+    """Once for each limit, in whichever process; again only when the limit is another one."""
+    from support.model_server import in_order
+
+    def spent(limit: int) -> list[float]:
+        ledger = desktop.ledger()
+        ledger.set_budget(Context(), Limits(tokens=limit), RoleLimits())
+        ledger.warn(Context())
+        return [limit for _, _, limit in sorted(ledger.view.warned, reverse=True)]
+
+    with serving(in_order(Reply("fine", usage=(700, 110)))) as server:
+        desktop.ask(model(server.openai))
+    assert spent(1000) == [1000.0], "810 of 1000"
+    assert spent(1000) == [1000.0], "a new process, as on resume"
+    assert spent(2000) == [1000.0], "810 of 2000 is not most of it"
+    assert spent(900) == [1000.0, 900.0]
+    assert [notice.split(" (")[1] for notice in desktop.notices] == ["81%)", "90%)"]
+
+
 def test_unknown_tokens_count_as_what_was_set_aside(desktop: Any) -> None:
     from support.model_server import in_order
 

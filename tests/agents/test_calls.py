@@ -43,6 +43,25 @@ def test_each_protocol_answers_and_reports_its_tokens(desktop: Any, provider: st
     assert server.requests[0].body.get("stream", False) is stream
 
 
+@pytest.mark.parametrize("provider", ["openai", "azure"])
+def test_openai_itself_and_azure_take_their_own_address_key_and_limit(desktop: Any, provider: str) -> None:
+    with serving(in_order(Reply("fine"))) as server:
+        own = {"base_url": server.openai}
+        if provider == "azure":
+            own = {"base_url": server.url, "api_version": "2024-10-21", "deployment": "mine"}
+        keys = {"OPENAI_API_KEY": "sk-of-openai", "AZURE_OPENAI_API_KEY": "key-of-azure"}
+        assert desktop.ask(settings(server, provider, **own), environment=keys).content == "fine"
+    (sent,) = server.requests
+    assert sent.body["max_completion_tokens"] == 50
+    if provider == "azure":
+        assert sent.path == "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
+        assert sent.headers["api-key"] == "key-of-azure"
+    else:
+        assert sent.path == "/v1/chat/completions"
+        assert sent.headers["authorization"] == "Bearer sk-of-openai"
+    assert [a.outcome for a in desktop.attempts] == ["ok"]
+
+
 @pytest.mark.parametrize(
     ("reply", "outcomes"),
     [
