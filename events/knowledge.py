@@ -133,6 +133,8 @@ class RuleDerived(KnowledgeEvent):
     design: str
     tries: int
     depends: tuple[str, ...]
+    by_run: bool = False
+    """Whether it takes a run to see the failure, not a build alone."""
 
 
 @recorded

@@ -27,13 +27,16 @@ KIND_OF: Mapping[Outcome, RuleKind] = {
 }
 """Which kind of rule an outcome can give; an outcome that is not named gives none."""
 BUILD_TIME = frozenset({"compile-error", "compiler-crash", "compiler-hang", "link-refusal"})
-"""Kinds that a build alone shows."""
+"""Kinds that are about building; a build alone shows them, but for a refusal to load."""
+LOADING = frozenset({Outcome.LOAD_FAILED})
+"""Outcomes of a kind that is about building which only a run shows."""
 RUN_TIME = frozenset({Outcome.NO_DEVICE})
 """Outcomes that say nothing about a source."""
 
 _LINKER = re.compile(r"\bld(?:\.\w+)?:|undefined reference|collect2|relocation|multiple definition", re.IGNORECASE)
 _MACHINE = re.compile(
-    r"no space left|cannot allocate memory|virtual memory exhausted|out of memory|killed", re.IGNORECASE
+    r"no space left|cannot allocate memory(?! in static tls)|virtual memory exhausted|out of memory|killed",
+    re.IGNORECASE,
 )
 _ERROR = re.compile(r"\b(?:fatal error|error|internal compiler error)\s*:\s*(?P<text>.*)", re.IGNORECASE)
 _CAUSE = re.compile(r"^\s*caused by:\s*(?P<text>.*)", re.IGNORECASE)
@@ -102,8 +105,8 @@ def all_messages(kind: RuleKind, text: str, source: str) -> tuple[str, ...]:
     """Every error of a failure, normalized, each once, in order."""
     if kind == "compiler-hang":
         return ("no end",)
-    # When something cannot be linked, the name is the point, whoever chose it.
-    names = frozenset[str]() if kind == "link-refusal" else own_names(source)
+    # When something cannot be linked, the name is the point, whoever chose it; and what is said of a run are our own words.
+    names = own_names(source) if kind in ("compile-error", "compiler-crash") else frozenset[str]()
     lines = [normalized(line, names) for line in error_lines(text)]
     if kind in ("run-time-trap", "wrong-value"):
         # Which element, and by how much, is an accident; what stays is the words.

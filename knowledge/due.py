@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..events.views.knowledge import KnowledgeView
-from .diagnostics import BUILD_TIME
 from .expectation import Expectation
+from .rules import takes_run
 
 ItemKind = Literal["rule", "claim", "probe"]
 _FIRST_GUESS_SECONDS = {"builds": 0.2, "refused": 0.2, "yields": 1.0, "costs": 2.0}
@@ -34,9 +34,9 @@ def due_items(known: KnowledgeView, toolchain: str, *, device: bool = True) -> l
     found: list[Due] = []
     for rule in known.rules.values():
         standing = rule.standing(toolchain, known.toolchains)
-        if standing.status == "stale" and (device or rule.derived.kind in BUILD_TIME):
+        if standing.status == "stale" and (device or not takes_run(rule.derived)):
             seconds = max((f.seconds for f in rule.findings), default=0.0) or 0.5
-            rank = 0 if rule.derived.kind in BUILD_TIME else 2
+            rank = 2 if takes_run(rule.derived) else 0
             found.append(Due(rule.id, "rule", "stale", seconds, len(rule.findings), rank))
     for claim in known.claims.values():
         if claim.made.snippet is None or not claim.current:

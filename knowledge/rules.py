@@ -14,7 +14,7 @@ from ..hardware.target import Target
 from ..kernels.spec import KernelSpec
 from .checking import Checked, first_line
 from .conditions import Pattern, in_words, ladder, rung_that_spares
-from .diagnostics import BUILD_TIME, all_messages, diagnose, kind_of
+from .diagnostics import BUILD_TIME, LOADING, all_messages, diagnose, kind_of
 from .reduce import nearest_passing, reduce_change, reduce_source
 from .tokens import tokenize
 
@@ -22,6 +22,8 @@ BUILD_TRIES = 90
 """Builds that the reduction of one failure may ask for; a third of them are kept for the passing witness."""
 REDUCE_SECONDS = 20.0
 """And how long that may take, in seconds of wall clock; finding the passing witness may take half as long again."""
+HANG_TRIES = 8
+"""The same for a compiler that does not end: each yes costs the whole time limit of a build."""
 RUN_TRIES = 10
 """The same for failures that only a run shows."""
 Verify = Callable[[str], tuple[Outcome, str]]
@@ -61,6 +63,8 @@ class Draft:
     diagnostic: str
     fingerprint: str
     tries: int
+    by_run: bool
+    """Whether it takes a run to see it, not a build alone."""
 
 
 def rule_id(fingerprint: str) -> str:
@@ -74,9 +78,14 @@ def identify(failure: Failure) -> tuple[RuleKind, str, str] | None:
     return None if kind is None else (kind, *diagnose(kind, failure.said, failure.source))
 
 
-def concern_of(kind: RuleKind) -> Concern:
-    """Which parts of the toolchain a rule of a kind rests on."""
-    return "compile" if kind in BUILD_TIME else "value"
+def takes_run(rule: Draft | RuleDerived) -> bool:
+    """Whether only a run shows what a rule is about."""
+    return rule.by_run or rule.kind not in BUILD_TIME
+
+
+def concern_of(rule: Draft | RuleDerived) -> Concern:
+    """Which parts of the toolchain a rule rests on."""
+    return "value" if takes_run(rule) else "compile"
 
 
 def derive(
@@ -84,8 +93,8 @@ def derive(
 ) -> Draft | None:
     """The rule that a failure teaches, None when it teaches none or does not happen again.
 
-    ``good`` are sources that pass: the rule must not match them. ``verify`` is needed for failures at run time. Raises
-    TargetError when the machine is unfit.
+    ``good`` are sources that pass: the rule must not match them. ``verify`` is needed for failures that a run shows.
+    Raises TargetError when the machine is unfit.
     """
     identified = identify(failure)
     if identified is None:
@@ -93,9 +102,10 @@ def derive(
     kind, message, fingerprint = identified
 
     original = set(all_messages(kind, failure.said, failure.source))
+    by_build = kind in BUILD_TIME and failure.outcome not in LOADING
 
     def same_way(source: str) -> bool:
-        if kind in BUILD_TIME:
+        if by_build:
             built = target.build(spec, source)
             outcome, said = built.outcome, built.diagnostics
         else:
@@ -105,12 +115,12 @@ def derive(
         if found is None or found[2] != fingerprint:
             return False
         # A smaller source that is broken in other ways as well would be no witness of this.
-        return kind not in BUILD_TIME or original.issuperset(all_messages(kind, said, source))
+        return not by_build or original.issuperset(all_messages(kind, said, source))
 
-    if kind in BUILD_TIME:
+    if by_build:
         if not same_way(failure.source):
             return None
-        tries = 8 if kind == "compiler-hang" else BUILD_TRIES
+        tries = HANG_TRIES if kind == "compiler-hang" else BUILD_TRIES
         reduced = reduce_source(
             failure.source, same_way, tries * 2 // 3, REDUCE_SECONDS, contract(spec, failure.source)
         )
@@ -122,10 +132,23 @@ def derive(
     else:
         return None
     rungs = ladder(failing, passing, kind, message)
-    level = rung_that_spares(rungs, 0, [tokenize(source) for source in good])
+    # A design that fails in this way may well have built, and so stand among those that pass.
+    level = rung_that_spares(rungs, 0, [tokenize(source) for source in good if source != failure.source])
     pattern = rungs[level] if level < len(rungs) else ()
     explanation = f"{_WORDS[kind]}: {first_line(message)}; told by {in_words(pattern)}"
-    return Draft(rule_id(fingerprint), kind, explanation, rungs, level, failing, passing, message, fingerprint, spent)
+    return Draft(
+        rule_id(fingerprint),
+        kind,
+        explanation,
+        rungs,
+        level,
+        failing,
+        passing,
+        message,
+        fingerprint,
+        spent,
+        not by_build,
+    )
 
 
 def contract(spec: KernelSpec, source: str) -> Callable[[str], bool]:
@@ -162,7 +185,7 @@ def check_rule(
     from decides. Raises TargetError when the machine is unfit.
     """
     begun = time.perf_counter()
-    concern = concern_of(rule.kind)
+    concern = concern_of(rule)
 
     def found(outcome: CheckOutcome, reason: str, log: str) -> Checked:
         return Checked(outcome, reason, concern, time.perf_counter() - begun, log)
@@ -170,11 +193,12 @@ def check_rule(
     def ask(source: str) -> tuple[Outcome, str]:
         if rule.kind in BUILD_TIME:
             built = target.build(spec, source)
-            return built.outcome, built.diagnostics
+            if not built.ok or not takes_run(rule):
+                return built.outcome, built.diagnostics
         assert verify is not None
         return verify(source)
 
-    if rule.kind not in BUILD_TIME and verify is None:
+    if takes_run(rule) and verify is None:
         return found("unable", "it takes a run to tell, and there is no device", "")
     outcome, said = ask(witnesses.failing)
     if outcome is Outcome.OK:
@@ -183,7 +207,7 @@ def check_rule(
     if now is None:
         return found("unable", f"{outcome}: {first_line(said)}", said)
     if now[2] == rule.fingerprint:
-        passes = rule.kind not in BUILD_TIME or target.build(spec, witnesses.passing).ok
+        passes = takes_run(rule) or target.build(spec, witnesses.passing).ok
         note = "" if passes else "; its passing witness fails by now as well"
         return found("held", f"its failing witness still fails{note}", said)
     outcome, original = ask(witnesses.original)

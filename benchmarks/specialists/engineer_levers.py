@@ -16,7 +16,7 @@ static void stage_input(const uint16_t *restrict a, float *restrict staged)
 {
     const __m256 scale = _mm256_set1_ps(X_SCALE);
     const __m256i high = _mm256_set1_epi32((int)0xffff0000u);
-    for (int unit = 0; unit < HEADS * HEAD_DIM; unit += UNIT) {
+@share@    for (int unit = 0; unit < HEADS * HEAD_DIM; unit += UNIT) {
         const __m256 low = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(a + unit)));
         const __m256 top = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(a + unit + 16)));
         for (int half = 0; half < 2; half++) {
@@ -44,9 +44,12 @@ def staged_by_shuffles(source: str) -> str:
     """
     if "staged_from(int i) { return 4 * (i % 8) + i / 8; }" not in source or "__m256 top" in source:
         return source
-    if len(_STAGE.findall(source)) != 1 or len(_STAGE_INPUT.findall(source)) != 1:
+    stages = _STAGE.findall(source)
+    if len(stages) != 1 or len(_STAGE_INPUT.findall(source)) != 1:
         return source
-    return _STAGE_INPUT.sub(lambda _match: _SHUFFLES, _STAGE.sub("", source))
+    # Where threads filled a part each, they go on doing so.
+    share = "".join(f"{line}\n" for line in stages[0].splitlines() if line.lstrip().startswith("#pragma omp for"))
+    return _STAGE_INPUT.sub(lambda _match: _SHUFFLES.replace("@share@", share), _STAGE.sub("", source))
 
 
 LEVERS: tuple[tuple[str, Callable[[str], str]], ...] = (

@@ -1,4 +1,4 @@
-"""The playbook alone beside the playbook with a scripted "good engineer" that knows two levers more.
+"""The playbook alone, and the same run gone on with by a scripted "good engineer" that knows two levers more.
 
 Run by hand: ``./benchmarks/specialists/run``; see the README beside it. Standard output is Markdown.
 """
@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import re
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from kernelwright.events.views.explain import status_of
 from kernelwright.events.views.run import RunView
 from kernelwright.events.views.summary import kernel_summary
 from kernelwright.events.views.tree import TreeView
-from kernelwright.graph.runner import Plan, drive, start_run, workbench
+from kernelwright.graph.runner import Plan, drive, resume, start_run, workbench
 from kernelwright.hardware.cpu import CpuTarget
 from kernelwright.hardware.lease import lease
 from kernelwright.kernels.sliding_attention_output import make
@@ -44,10 +45,19 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 from support.model_server import Reply, Request, serving  # noqa: E402  the tests' server, from a folder that is no package
 
-SHAPE = {"hidden": 32, "heads": 8, "head_dim": 256}
-POLICY = {"max_detectable_gain": 100.0, "calibration_e": 1e9, "suspect_jump": 1000.0, "suspect_floor_margin": 0.99}
-"""A kernel of microseconds is noisier, and its weights nearer, than the policy's defaults allow for."""
+SHAPE = {"hidden": 16, "heads": 16, "head_dim": 128}
+"""So few rows that sharing them out is worth less than it costs, and so many columns that staging them shows."""
+POLICY = {
+    "max_detectable_gain": 100.0,
+    "calibration_e": 1e9,
+    "suspect_jump": 1000.0,
+    "suspect_floor_margin": 0.99,
+    "detect_gain": 0.002,
+}
+"""A kernel of microseconds is noisier, and its weights nearer, than the policy's defaults allow for. A gain that no reading
+detects makes calibration take the most sensitive kind of reading instead of the cheapest."""
 CONFIDENCE = 0.99
+RUN = "engineer"
 
 
 @dataclass(frozen=True)
@@ -71,12 +81,17 @@ def engineer(request: Request) -> Reply:
     return Reply('```json\n{"nothing": "the playbook may go on"}\n```', usage=(6000, 20))
 
 
-def play(name: str, minutes: float, spec: KernelSpec, specialist: Specialist | Panel, store: Path) -> Played:
-    """One run on the CPU target."""
+def play(store: Path, minutes: float, spec: KernelSpec, specialist: Specialist | Panel) -> Played:
+    """Begin the run of a store on the CPU target, or go on with it, until it is ``minutes`` old."""
+    again = store.exists()
     with contextlib.closing(EventLog.open(str(store), create=True)) as log:
-        start_run(log, Plan(name, "cpu", (spec.name,), Policy.from_mapping(POLICY), 0, minutes, {}, __version__))
-        with workbench(log, name, CpuTarget(), {spec.name: spec}, specialist) as wb:
+        if not again:
+            policy = Policy.from_mapping(POLICY)
+            start_run(log, Plan(RUN, "cpu", (spec.name,), policy, 0, minutes, {}, __version__))
+        with workbench(log, RUN, CpuTarget(), {spec.name: spec}, specialist) as wb:
             wb.on_wait = tell_who_waits
+            if again:
+                resume(wb, minutes, "search")
             drive(wb, lambda *_: None)
             tree = wb.view.trees[spec.name]
             return Played(wb.view, tree, wb.source(spec.name, tree.best or ""))
@@ -118,28 +133,33 @@ def report(name: str, played: Played) -> None:
 
 
 def main() -> None:
-    """Both runs, one after the other, then their bests side by side."""
+    """One run, gone on with twice from where it had come to: by the playbook, and with the engineer."""
     parser = argparse.ArgumentParser(prog="good_engineer", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=4.0, help="of each run")
+    parser.add_argument("--minutes", type=float, default=3.0, help="of the playbook alone")
+    parser.add_argument("--more", type=float, default=2.0, help="minutes of going on, each time")
     parser.add_argument("--pairs", type=int, default=40, help="of the direct comparison")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--store", help="keep both runs in this log, for `kernelwright tree`")
+    parser.add_argument("--keep", type=Path, help="an empty folder for both logs, for `kernelwright tree`")
     given = parser.parse_args()
     configure("warning")
     spec = make(**SHAPE)
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(given.store or f"{folder}/log.sqlite")
-        alone = play("alone", given.minutes, spec, Playbook(), store)
+        kept = given.keep or Path(folder)
+        store, other = kept / "playbook.sqlite", kept / "with-engineer.sqlite"
+        first = play(store, given.minutes, spec, Playbook())
+        shutil.copy(store, other)
+        alone = play(store, given.minutes + given.more, spec, Playbook())
         with serving(engineer) as server:
             good = ModelSettings(provider="openai-compatible", model="good", base_url=server.openai, tools=False)
             roles = Roles.model_validate({"engineer": {"models": ("good",)}})
             team = Team(TeamSettings({"good": good}, roles), Playbook())
-            both = play("with-engineer", given.minutes, spec, team, store)
+            both = play(other, given.minutes + given.more, spec, team)
     gain = directly(spec, alone.source, both.source, given.pairs, given.seed)
     say(f"`{command_line()}`\n\n{machine_words(CpuTarget())}")
     say(f"- {spec.name} with {', '.join(f'{name} {size}' for name, size in SHAPE.items())}; intervals are 99 %\n")
-    report("The playbook alone", alone)
-    report("The playbook and the engineer", both)
+    say(f"Both begin with the same {given.minutes:g} minutes, in which the playbook comes to {first.tree.best}.\n")
+    report(f"The playbook for {given.more:g} minutes more", alone)
+    report(f"With the engineer for {given.more:g} minutes more", both)
     say("### Their bests, side by side\n")
     say(
         f"{both.tree.best} of the second run is {gain.ratio:.3f}x ({gain.low:.3f} to {gain.high:.3f}) as fast as"

@@ -102,7 +102,7 @@ def _audit(wb: Workbench, step: Step, design: DesignView) -> str:
             kind="rule",
             outcome="failed",
             reason=correction.reason,
-            depends=depends_on(wb.target, concern_of(rule.derived.kind)),
+            depends=depends_on(wb.target, concern_of(rule.derived)),
             seconds=0.0,
         )
         return "retired"
@@ -137,7 +137,8 @@ def _rule(wb: Workbench, step: Step, tree: TreeView, design: DesignView) -> str:
     spec = wb.specs[step.kernel]
     with wb.timed("build"):
         verify = verifier(wb.target, spec, wb.secret("rule", step.kernel, design.id))
-        draft = derive(wb.target, spec, failure, _good_sources(wb, step.kernel, tree), verify)
+        good = _good_sources(wb, step.kernel, tree, "build" if failed.check == "build" else "oracle")
+        draft = derive(wb.target, spec, failure, good, verify)
     if draft is None or draft.rule in wb.known.rules:
         return ""
     wb.knowledge.derive(
@@ -156,7 +157,8 @@ def _rule(wb: Workbench, step: Step, tree: TreeView, design: DesignView) -> str:
         run=wb.view.name,
         design=design.id,
         tries=draft.tries,
-        depends=depends_on(wb.target, concern_of(draft.kind)),
+        by_run=draft.by_run,
+        depends=depends_on(wb.target, concern_of(draft)),
     )
     return "rule"
 
@@ -173,7 +175,7 @@ def _met(wb: Workbench, step: Step, failed: DesignChecked, name: str) -> str:
             kind="rule",
             outcome="held",
             reason=f"{step.design} of {step.kernel} failed as the rule says: {failed.outcome}",
-            depends=depends_on(wb.target, concern_of(rule.derived.kind)),
+            depends=depends_on(wb.target, concern_of(rule.derived)),
             seconds=failed.seconds,
         )
     return "met"
@@ -187,9 +189,9 @@ def _passing_parent(wb: Workbench, kernel: str, tree: TreeView, design: DesignVi
     return wb.source(kernel, name or tree.baseline or design.id)
 
 
-def _good_sources(wb: Workbench, kernel: str, tree: TreeView) -> list[str]:
-    """Sources that build here, the latest first, the baseline among them."""
-    passing = [d.id for d in tree.designs.values() if d.passed("build")]
+def _good_sources(wb: Workbench, kernel: str, tree: TreeView, check: str) -> list[str]:
+    """Sources that pass a check here, the latest first, the baseline among them."""
+    passing = [d.id for d in tree.designs.values() if d.passed(check)]
     chosen = dict.fromkeys([*([tree.baseline] if tree.baseline else []), *reversed(passing)])
     return [wb.source(kernel, name) for name in list(chosen)[:GOOD_SOURCES]]
 

@@ -18,6 +18,9 @@ def load_outcome(failure: LoadError) -> Outcome:
     if failure.hung:
         return Outcome.HUNG
     text = str(failure).lower()
+    if "static tls" in text:
+        # The loader's words for thread-local data that no program can have: a matter of the source, not of the machine.
+        return Outcome.LOAD_FAILED
     return Outcome.OUT_OF_MEMORY if any(words in text for words in _NO_MEMORY) else Outcome.LOAD_FAILED
 
 

@@ -47,10 +47,10 @@ _PLACEMENTS: tuple[Placement, ...] = ("end", "start", "odd")
 def copies_needed(spec: KernelSpec, machine: Machine) -> int:
     """How many copies of the weights rotate."""
     streamed = spec.streamed_bytes or sum(a.bytes for a in spec.arguments if a.role == "weight")
-    if streamed == 0:
+    whole = sum(a.bytes for a in spec.arguments if not is_own(a))
+    if streamed == 0 or whole == 0:
         return 1
     wanted = math.ceil(ROTATION_FACTOR * machine.llc_bytes / streamed)
-    whole = sum(a.bytes for a in spec.arguments if not is_own(a))
     return max(2, min(wanted, MAX_COPIES, int(MEMORY_SHARE * machine.memory_bytes / whole)))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from kernelwright.agents.playbook.cpu.isa import from_macros
+from kernelwright.agents.playbook.cpu.isa import Isa, from_macros
 from kernelwright.agents.playbook.cpu.space import CpuSpace
 from kernelwright.agents.playbook.space import start
 from kernelwright.hardware.cpu import CpuTarget
@@ -25,6 +25,14 @@ def levers() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_threads_that_staged_a_part_each_go_on_doing_so(levers: ModuleType) -> None:
+    space = CpuSpace(NAME, Isa("avx2"))
+    for staging, shared in (("split", 1), ("private", 0), ("single", 0)):
+        source = levers.staged_by_shuffles(space.emit({**start(space), "staging": staging}))
+        assert "__m256 top" in source
+        assert source.split("static void stage_input")[1].split("\n}\n")[0].count("#pragma omp for") == shared
 
 
 def test_both_levers_change_the_source_once_and_give_right_values(levers: ModuleType, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kernelwright.hardware.concerns import Concern
 from kernelwright.hardware.cpu import CpuTarget
@@ -68,6 +69,10 @@ class CompilingTarget(SimulatedTarget):
     cache: Path = Path()
     compiler: str = OLDER
     built: list[tuple[str, str]] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    """More arguments of the CPU target."""
+    made: dict[str, Build] = field(default_factory=dict)
+    """Real builds by the digest of their artifact."""
     _targets: dict[str, CpuTarget] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
 
@@ -75,7 +80,7 @@ class CompilingTarget(SimulatedTarget):
         """The CPU target with the compiler in use."""
         if self.compiler not in self._targets:
             path = shutil.which(self.compiler)
-            self._targets[self.compiler] = CpuTarget(compiler=path, cache=self.cache, sandbox="reduced")
+            self._targets[self.compiler] = CpuTarget(compiler=path, cache=self.cache, sandbox="reduced", **self.options)
         return self._targets[self.compiler]
 
     def use(self, compiler: str) -> None:
@@ -104,6 +109,7 @@ class CompilingTarget(SimulatedTarget):
         made = self.real().build(spec, text)
         if made.artifact is None:
             return made
+        self.made[made.artifact] = made
         # The simulated clock reads the text; the artifact's digest is the real one.
         first = text.splitlines()[0].removeprefix("/* ").removesuffix(" */") if text.startswith("/* seconds") else ""
         return Build(made.outcome, made.artifact, Path(first or "seconds: 1"), made.diagnostics, made.seconds)
@@ -114,3 +120,25 @@ class CompilingTarget(SimulatedTarget):
     @contextmanager
     def open(self, spec: KernelSpec, seed: int) -> Iterator[Bench]:
         yield SimulatedBench(self)
+
+
+@dataclass
+class VerifiedBench(SimulatedBench):
+    """Values are computed and compared for real; times are simulated."""
+
+    real: Bench
+    made: Mapping[str, Build]
+
+    def verify(self, build: Build, seed: int) -> CheckReport:
+        assert build.artifact is not None
+        return self.real.verify(self.made[build.artifact], seed)
+
+
+@dataclass
+class VerifyingTarget(CompilingTarget):
+    """Runs what it builds, for values; only the clock is simulated."""
+
+    @contextmanager
+    def open(self, spec: KernelSpec, seed: int) -> Iterator[Bench]:
+        with self.real().open(spec, seed) as bench:
+            yield VerifiedBench(self, bench, self.made)
