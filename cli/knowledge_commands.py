@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from .access import open_log
 from .guard import explained, interruptible
 from .inspect_commands import Json, Store
 from .options import TargetOptions, ToolchainName
-from .output import console, emit_json, fail, nearest, say, warn
+from .output import console, emit_json, fail, nearest, say
 from .settings import load_settings, target_options
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..events.views.knowledge import KnowledgeView
     from ..graph.relearn import Study
     from ..knowledge.due import Due
+    from .rechecking import Bests
 
 TargetName = Annotated[str, typer.Option("--target", help="The accelerator.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A TOML file; kernelwright.toml here by default.")]
@@ -105,6 +107,9 @@ def knowledge(
 
 def recheck(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, in which order.")] = False,
+    run: Annotated[
+        list[str] | None, typer.Option("--run", help="Confirm the bests of this run; may be given again.")
+    ] = None,
     target: TargetName = "cpu",
     toolchain: ToolchainName = None,
     option: TargetOptions = None,
@@ -112,30 +117,30 @@ def recheck(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Check again what the installed toolchain has made stale, cheapest first; then the bests of the newest run."""
-    from ..events.views.summary import list_runs
+    """Check again what the installed toolchain has made stale, cheapest first; then the bests of the newest runs.
+
+    Of each kernel, the best of the newest run that found one is confirmed, or of the runs that are named.
+    """
+    from .rechecking import confirm, runs_in_use
 
     settings = _settings(config, target, toolchain, option, as_json=as_json)
     with open_log(store, as_json=as_json, read_only=dry_run) as log:
         if dry_run:
-            due, bests = _plan(log, settings, as_json=as_json)
+            due, bests = _plan(log, settings, run or (), as_json=as_json)
             _tell_plan(due, bests, as_json=as_json)
             return
         study = _study(log, settings, as_json=as_json)
         with explained(as_json=as_json), interruptible():
             checked = study.check(_teller(study, quiet=as_json))
-        run = next((str(r["run"]) for r in list_runs(log) if r["target"] == target), None)
-        confirmed = (
-            _confirm_bests(log, run, target_options(toolchain, option, as_json=as_json), as_json=as_json)
-            if run is not None
-            else {}
-        )
+        views = runs_in_use(log, target, run or (), as_json=as_json)
+        confirmed = confirm(log, views, target_options(toolchain, option, as_json=as_json), as_json=as_json)
     if as_json:
-        emit_json({"checked": checked, "run": run, "bests": confirmed})
+        emit_json({"checked": checked, "bests": confirmed})
         return
     say(f"{checked} items checked under toolchain {study.toolchain}")
-    for kernel, best in confirmed.items():
-        say(f"{kernel}: best is {best}")
+    for name, own in confirmed.items():
+        for kernel, best in own.items():
+            say(f"{name} {kernel}: best is {best}")
     say("  kernelwright upgrade-report")
 
 
@@ -233,57 +238,27 @@ def _toolchain(known: KnowledgeView, given: str, *, as_json: bool) -> str:
     return found[0]
 
 
-def _plan(log: EventLog, settings: Config, *, as_json: bool) -> tuple[list[Due], dict[str, str]]:
+def _plan(log: EventLog, settings: Config, runs: Sequence[str], *, as_json: bool) -> tuple[list[Due], Bests]:
     """What a recheck would do, without writing a word: items that are due, and bests of another toolchain."""
-    from ..events.views.load import load_run
-    from ..events.views.summary import list_runs
     from ..graph.relearn import plan_for
     from .assemble import assemble
+    from .rechecking import open_bests, runs_in_use
 
     parts = assemble(settings, as_json=as_json)
     with explained(as_json=as_json):
         due, fingerprint = plan_for(log, parts.target)
-    bests: dict[str, str] = {}
-    run = next((str(r["run"]) for r in list_runs(log) if r["target"] == settings.target), None)
-    view = load_run(log, run) if run is not None else None
-    if view is not None and view.toolchain is not None and view.toolchain.fingerprint != fingerprint:
-        bests = {tree.kernel: tree.leader for tree in view.trees.values() if tree.leader is not None}
-    return due, bests
+    return due, open_bests(runs_in_use(log, settings.target, runs, as_json=as_json), fingerprint)
 
 
-def _tell_plan(due: list[Due], bests: dict[str, str], *, as_json: bool) -> None:
+def _tell_plan(due: list[Due], bests: Bests, *, as_json: bool) -> None:
     if as_json:
         items = [{"item": d.item, "kind": d.kind, "why": d.why, "seconds": d.seconds} for d in due]
         emit_json({"due": items, "bests": bests})
         return
     for each in due:
         say(f"{each.kind:<6} {each.item:<16} {each.why:<10} about {each.seconds:.1f} s")
-    for kernel, best in bests.items():
-        say(f"best   {kernel}/{best} would be rebuilt, verified and measured again")
+    for run, own in bests.items():
+        for kernel, best in own.items():
+            say(f"best   {run} {kernel}/{best} would be rebuilt, verified and measured again")
     if not due and not bests:
         say("nothing is stale under the toolchain that is installed")
-
-
-def _confirm_bests(log: EventLog, run: str, others: dict[str, Any], *, as_json: bool) -> dict[str, str | None]:
-    """Take a run up just far enough that its bests stand under the toolchain that is installed.
-
-    ``others`` are settings of the target that replace the run's own.
-    """
-    from ..events.views.load import load_run
-    from ..graph import runner
-    from .assemble import assemble_recorded
-
-    view = load_run(log, run)
-    if view.toolchain is None:
-        return {}
-    _, parts = assemble_recorded(log, view, as_json=as_json, others=others)
-    if parts.target.toolchain().fingerprint == view.toolchain.fingerprint:
-        return {tree.kernel: tree.leader for tree in view.trees.values()}
-    warn(f"confirming the bests of run {run} under the toolchain that is installed")
-    with (
-        explained(as_json=as_json),
-        runner.workbench(log, run, parts.target, parts.specs, parts.panel) as wb,
-        interruptible(),
-    ):
-        runner.confirm_bests(wb, lambda *_: None, others)
-        return {tree.kernel: tree.leader for tree in wb.view.trees.values()}
