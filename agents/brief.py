@@ -172,8 +172,14 @@ def reviewer_task(desk: Desk, answers: AnswersView, kernel: str, design: str) ->
 
 
 def analyst_task(desk: Desk, answers: AnswersView, kernel: str) -> AnalystTask:
-    """Ask what holds the best of a kernel back."""
-    return AnalystTask(**kernel_fields(desk, answers, kernel), ask=answers.analysed_at.get(kernel, 0))
+    """Ask what holds the best of a kernel back; what its build said of it (a schedule, where there is one) comes along."""
+    fields = kernel_fields(desk, answers, kernel)
+    best = desk.tree(kernel).designs[fields["best"]] if fields["best"] else None
+    built = next((c for c in reversed(best.checks) if c.check == "build" and c.log), None) if best is not None else None
+    if best is not None and built is not None and built.log is not None:
+        said = Piece(name=f"what the build of {best.id} said", text=desk.blobs.text(built.log))
+        fields["pieces"] = (*fields["pieces"], said)
+    return AnalystTask(**fields, ask=answers.analysed_at.get(kernel, 0))
 
 
 def librarian_task(desk: Desk, section: Section) -> LibrarianTask:

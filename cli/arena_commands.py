@@ -51,7 +51,8 @@ def import_arena(
     from .. import __version__
     from ..acceptance.policy import Policy, PolicyError
     from ..events.base import InvariantError
-    from ..graph.importing import UnusableLogsError, Wanted
+    from ..graph.imported_tree import Wanted
+    from ..graph.importing import UnusableLogsError
     from ..graph.importing import import_arena as take_in
     from ..hardware.rngd.visa.arena.imported import collect
     from .assemble import new_run_name

@@ -18,11 +18,13 @@ from ....kernels.spec import KernelSpec
 from ...outcome import Outcome
 from ...sandbox import Finished, Limits, Mount, SandboxLevel, run_bounded
 from ...target import Build, TargetError
+from .analysis import describe
 from .bundle import BundleError, split_bundle
 from .commands import INSIDE, compile_command, environment
 from .diagnostics import crashed, parse_diagnostics, readable
 from .schedule import ScheduleError, parse_schedule
 from .tools import Tools
+from .workspace import design_folder
 
 OUTPUT_LIMIT_BYTES = 4 << 20
 DIAGNOSTICS_LIMIT = 16 << 10
@@ -78,31 +80,16 @@ def build(tools: Tools, spec: KernelSpec, source: str) -> Build:
     kept = _load(home)
     if kept is not None:
         return kept
-    made = compile_once(tools, spec, files)
+    with design_folder(tools, files) as folder:
+        made = compile_in(tools, spec, folder)
     built = Build(made.outcome, made.artifact, None, made.diagnostics, made.seconds)
     return built if made.outcome is Outcome.BUILD_HUNG else _store(home, built, made, source)
 
 
-def compile_once(tools: Tools, spec: KernelSpec, files: dict[str, str]) -> Made:
-    """One run of the compiler on a fresh copy of the project; nothing is taken from the cache, nothing is kept."""
-    with tempfile.TemporaryDirectory(prefix="kernelwright-visa-") as name:
-        folder = Path(name, "project")
-        tools.project.copy(folder, files)
-        for made in ("target", "kernels"):
-            (folder / made).mkdir(exist_ok=True)
-        give(tools, folder)
-        done = run_tool(tools, folder, compile_command("cargo", tools.project, spec.name), spec.name)
-        return _judged(tools, spec, folder, done)
-
-
-def give(tools: Tools, folder: Path) -> None:
-    """Hand a folder over to the uid that the sandbox runs under."""
-    if tools.jail.uid < 0:
-        return
-    Path(folder.parent).chmod(0o755)
-    for path, folders, names in os.walk(folder):
-        for each in [path, *(os.path.join(path, n) for n in (*folders, *names))]:  # noqa: PTH118  os.walk gives strings
-            os.chown(each, tools.jail.uid, tools.jail.uid, follow_symlinks=False)
+def compile_in(tools: Tools, spec: KernelSpec, folder: Path) -> Made:
+    """One run of the compiler in a folder of :mod:`.workspace`; nothing is taken from the cache, nothing is kept."""
+    done = run_tool(tools, folder, compile_command("cargo", tools.project, spec.name), spec.name)
+    return _judged(tools, spec, folder, done)
 
 
 def run_tool(tools: Tools, folder: Path, command: list[str], kernel: str, seconds: float | None = None) -> Finished:
@@ -145,12 +132,12 @@ def _judged(tools: Tools, spec: KernelSpec, folder: Path, done: Finished) -> Mad
         reason = f"error: exit status 0, but no {missing} of {function} in the output folder"
         return Made(Outcome.BUILD_FAILED, f"{reason}\n{said}", done.seconds, {})
     dump = read_regular(folder / "schedule.json")
-    note, text = "", "" if dump is None else dump.decode(errors="replace")
+    text = "" if dump is None else dump.decode(errors="replace")
     try:
-        parse_schedule(text)
+        note = describe(parse_schedule(text))
     except ScheduleError as error:
-        note, text = f"note: no estimate: {error}\n", ""
-    return Made(Outcome.OK, note + said, done.seconds, files, text)
+        note, text = f"note: no estimate: {error}", ""
+    return Made(Outcome.OK, f"{note}\n\n{said}", done.seconds, files, text)
 
 
 def find_kernel(folder: Path, function: str) -> dict[str, bytes]:

@@ -12,9 +12,10 @@ from enum import StrEnum
 from ....kernels.spec import KernelSpec
 from ...outcome import Outcome
 from ...target import Build
-from .build import Made, compile_once
+from .build import Made, compile_in
 from .bundle import split_bundle
 from .tools import Tools
+from .workspace import new_folder
 
 
 class Identity(StrEnum):
@@ -50,4 +51,5 @@ def proved(tools: Tools, spec: KernelSpec, first: tuple[str, Build], second: tup
 
 def fresh(tools: Tools, spec: KernelSpec, source: str) -> Made:
     """A build of a source from nothing, whatever is kept. Raises BundleError."""
-    return compile_once(tools, spec, split_bundle(source))
+    with new_folder(tools, split_bundle(source)) as folder:
+        return compile_in(tools, spec, folder)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from ....kernels.spec import KernelSpec
 from ...target import Build, TargetError
-from .build import SOURCE, give, read_regular, run_tool
+from .build import SOURCE, read_regular, run_tool
 from .bundle import split_bundle
 from .commands import INSIDE, bench_command
 from .diagnostics import readable
 from .tools import Tools
+from .workspace import design_folder
 
 _NAME = "program"
 
@@ -51,12 +50,7 @@ def program(tools: Tools, spec: KernelSpec, build: Build) -> Program:
     kept = read_regular(build.path / _NAME)
     if kept:
         return Program(kept, hashlib.sha256(kept).hexdigest())
-    with tempfile.TemporaryDirectory(prefix="kernelwright-visa-") as name:
-        folder = Path(name, "project")
-        tools.project.copy(folder, split_bundle(source))
-        for made in ("target", "kernels"):
-            (folder / made).mkdir(exist_ok=True)
-        give(tools, folder)
+    with design_folder(tools, split_bundle(source)) as folder:
         done = run_tool(tools, folder, bench_command("cargo", tools.project), spec.name)
         if done.status != 0:
             raise ProgramError(

@@ -7,19 +7,18 @@ express. Only a comparison that was made and failed counts against a design; wha
 from __future__ import annotations
 
 import re
-import tempfile
-from pathlib import Path
 
 from ....kernels.spec import KernelSpec
 from ...outcome import Outcome
 from ...sandbox import Finished
 from ...target import CheckReport
 from .arena.log import ArenaLog, parse_log
-from .build import give, run_tool
+from .build import run_tool
 from .bundle import BundleError, split_bundle
 from .commands import values_command
 from .diagnostics import readable
 from .tools import Tools
+from .workspace import design_folder
 
 VALUES_SECONDS = 1200.0
 """Wall-clock limit of building and running the test program on the CPU."""
@@ -38,10 +37,7 @@ def values(tools: Tools, spec: KernelSpec, source: str) -> CheckReport:
         files = split_bundle(source)
     except BundleError as error:
         return CheckReport(Outcome.VETOED, f"source-files: {error}", 0.0)
-    with tempfile.TemporaryDirectory(prefix="kernelwright-values-") as name:
-        folder = Path(name, "project")
-        tools.project.copy(folder, files)
-        give(tools, folder)
+    with design_folder(tools, files) as folder:
         done = run_tool(tools, folder, values_command("cargo", tools.project), spec.name, VALUES_SECONDS)
     return judged(done, spec.name)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from kernelwright.hardware.outcome import Outcome
 from kernelwright.hardware.rngd.visa import commands
-from kernelwright.hardware.rngd.visa.build import build, compile_once, find_kernel
+from kernelwright.hardware.rngd.visa.build import build, compile_in, find_kernel
 from kernelwright.hardware.rngd.visa.estimate import analysis, estimate
 from kernelwright.hardware.rngd.visa.identity import Identity, proved
 from kernelwright.hardware.rngd.visa.tools import mismatch
+from kernelwright.hardware.rngd.visa.workspace import KEPT, design_folder, new_folder, root
 from kernelwright.hardware.target import TargetError
 from kernelwright.knowledge.diagnostics import diagnose
 from support.rngd.workshop import KERNEL, Workshop, design, spec
@@ -101,12 +105,53 @@ def test_one_kernel_of_several_with_like_names(tmp_path: Path) -> None:
     assert find_kernel(tmp_path, "ops::triple") == {}
 
 
-def test_kernels_kept_by_name_do_not_pass_for_another_source(make: Make, workshop: Workshop) -> None:
-    """The stand-in answers from what it kept in the target folder: shared folders would give A's kernel for B."""
+def test_kernels_kept_by_name_do_not_pass_for_another_source(make: Make) -> None:
+    """The stand-in answers from what it kept in the target folder: a shared folder gives A's kernel for B."""
     tools = make().tools
-    first = compile_once(tools, spec(), {"src/ops.rs": design(span=1)})
-    second = compile_once(tools, spec(), {"src/ops.rs": design(span=2)})
-    assert first.artifact != second.artifact
+    first, second = design(span=1), design(span=2)
+    with new_folder(tools, {"src/ops.rs": first}) as shared:
+        one = compile_in(tools, spec(), shared)
+        (shared / "src/ops.rs").write_text(second)
+        assert compile_in(tools, spec(), shared).artifact == one.artifact
+    found: dict[str, str | None] = {}
+    for source in (first, second, first):
+        with design_folder(tools, {"src/ops.rs": source}) as folder:
+            made = compile_in(tools, spec(), folder)
+        assert found.setdefault(source, made.artifact) == made.artifact
+    assert len(set(found.values())) == 2
+
+
+def test_a_folder_is_kept_for_its_design_alone(make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    tools = make().tools
+    with design_folder(tools, {"src/ops.rs": "a"}) as folder:
+        (folder / "target" / "library").write_text("compiled")
+        (folder / "target" / "furiosa-opt").mkdir()
+        (folder / "kernels" / "old.bin").write_text("x")
+        (folder / "src" / "left-behind").write_text("x")
+        first = folder
+    with design_folder(tools, {"src/ops.rs": "a"}) as folder:
+        assert folder == first
+        assert (folder / "target" / "library").read_text() == "compiled"
+        assert not (folder / "target" / "furiosa-opt").exists()
+        assert list((folder / "kernels").iterdir()) == []
+        assert not (folder / "src" / "left-behind").exists()
+        # What hostile code may leave in its place.
+        shutil.rmtree(folder / "target")
+        (folder / "target").symlink_to("/etc")
+    with design_folder(tools, {"src/ops.rs": "a"}) as folder:
+        assert not (folder / "target").is_symlink()
+        assert list((folder / "target").iterdir()) == []
+    for name in "bcde":
+        with design_folder(tools, {"src/ops.rs": name}) as folder:
+            assert folder != first
+    assert len([each for each in first.parent.parent.iterdir() if each.is_dir()]) == KEPT
+    assert not first.exists()
+    other = tmp_path / f"kernelwright-visa-{os.geteuid()}"
+    shutil.rmtree(other)
+    other.symlink_to("/etc")
+    with pytest.raises(TargetError, match="belongs to somebody else"):
+        root()
 
 
 def test_proofs(make: Make) -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 from kernelwright.acceptance.policy import Policy
+from kernelwright.agents.brief import analyst_task
+from kernelwright.agents.desk import desk_of
 from kernelwright.cli.report import reference_lines
 from kernelwright.events.device import LeaseGranted
 from kernelwright.events.log import EventLog
 from kernelwright.events.run import StepStarted
 from kernelwright.events.tree import PairsRead
+from kernelwright.events.views.answers import AnswersView
 from kernelwright.events.views.load import history, load_run
 from kernelwright.graph.runner import Plan, drive, resume, start_run, workbench
 from kernelwright.hardware.discovery import find_target
@@ -88,6 +91,11 @@ def test_killed_resumed_accepted(
     pairs = [e.event for e in history(log, "r") if isinstance(e.event, PairsRead)]
     assert all(event.outcome == "ok" for event in pairs)
     assert any(isinstance(each.event, LeaseGranted) for each in log.stream())
+    # The analyst is told what the schedule of the best says.
+    task = analyst_task(desk_of(log, "r", target, {"double": spec()}), AnswersView(), "double")
+    (piece,) = [piece for piece in task.pieces if piece.name == "what the build of d0003 said"]
+    assert "makespan 900 cycles" in piece.text
+    assert "DmaEngine: busy 540 cycles, 60.0 %" in piece.text
     log.close()
 
 
