@@ -18,6 +18,7 @@ from psycopg.rows import DictRow
 from psycopg.sql import SQL, Composed, Identifier
 
 from .store import LISTING_TOPICS, PAGE, HeldError, Row, row_of
+from .streams import merged
 
 LOCK_TIMEOUT_SECONDS = 10
 """How long a save waits for another one."""
@@ -111,10 +112,20 @@ class PostgresStore(PostgresApplicationRecorder):
         self, originators: Sequence[UUID] | None, after: int = 0, until: int | None = None
     ) -> Iterator[Notification]:
         """Stored events by position; see :meth:`Store.stream`."""
-        chosen = SQL("") if originators is None else SQL("originator_id = ANY(%s) AND ")
-        values: list[object] = [] if originators is None else [list(originators)]
+        if originators is not None:
+            end = self.last_position()
+            yield from merged(originators, self._page, self._last, after, end if until is None else min(until, end))
+            return
         bound = SQL("") if until is None else SQL(" AND notification_id <= {}").format(until)
-        yield from self._pages(chosen + SQL("notification_id > %s") + bound, values, after)
+        yield from self._pages(SQL("notification_id > %s") + bound, [], after)
+
+    def _page(self, originator: UUID, version: int, limit: int) -> list[Notification]:
+        by_version = SQL("originator_id = %s AND originator_version > %s ORDER BY originator_version LIMIT {}")
+        return self._select(by_version.format(limit), [originator, version])
+
+    def _last(self, originator: UUID) -> Notification | None:
+        found = self._select(SQL("originator_id = %s ORDER BY originator_version DESC LIMIT 1"), [originator])
+        return found[0] if found else None
 
     def stream_listing(self) -> Iterator[Notification]:
         """Events that a list of runs is made from; see :meth:`Store.stream_listing`."""

@@ -21,6 +21,7 @@ from eventsourcing.sqlite import (
 
 from .filelock import range_lock
 from .store import LISTING_TOPICS, PAGE, Row, row_of
+from .streams import merged
 
 LOCK_TIMEOUT_SECONDS = 10
 """How long a save waits for another one."""
@@ -133,19 +134,25 @@ class SQLiteStore(SQLiteApplicationRecorder):
         self, originators: Sequence[UUID] | None, after: int = 0, until: int | None = None
     ) -> Iterator[Notification]:
         """Stored events by position; see :meth:`Store.stream`."""
-        where, values = "", []
         if originators is not None:
-            where = f"originator_id IN ({_marks(originators)}) AND "
-            values = [originator.hex for originator in originators]
+            end = self.last_position()
+            yield from merged(originators, self._page, self._last, after, end if until is None else min(until, end))
+            return
         bound = "" if until is None else f" AND notification_id<={int(until)}"
         while True:
-            page = self._select(
-                f"{where}notification_id>?{bound} ORDER BY notification_id LIMIT {PAGE}", [*values, after]
-            )
+            page = self._select(f"notification_id>?{bound} ORDER BY notification_id LIMIT {PAGE}", [after])
             yield from page
             if len(page) < PAGE:
                 return
             after = page[-1].id
+
+    def _page(self, originator: UUID, version: int, limit: int) -> list[Notification]:
+        by_version = f"originator_id=? AND originator_version>? ORDER BY originator_version LIMIT {limit}"
+        return self._select(by_version, [originator.hex, version])
+
+    def _last(self, originator: UUID) -> Notification | None:
+        found = self._select("originator_id=? ORDER BY originator_version DESC LIMIT 1", [originator.hex])
+        return found[0] if found else None
 
     def stream_listing(self) -> Iterator[Notification]:
         """Events that a list of runs is made from; see :meth:`Store.stream_listing`."""
