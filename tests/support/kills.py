@@ -6,6 +6,7 @@ import os
 import signal
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 from kernelwright.events.base import Aggregate
-from kernelwright.events.log import EventLog, Recorded
+from kernelwright.events.log import EventLog, LogError, Recorded
+from kernelwright.events.run import Run
 from kernelwright.graph.runner import drive, resume, workbench
 from kernelwright.hardware.target import Build, Pairs
 
@@ -108,6 +110,8 @@ class Scene:
 
     folder: Path
     deaths: int = 0
+    found: Counter[str] = field(default_factory=Counter)
+    """Steps that were in flight by the log when a process had been killed."""
 
     @property
     def store(self) -> str:
@@ -136,9 +140,21 @@ class Scene:
         if os.WIFSIGNALED(status):
             assert os.WTERMSIG(status) == signal.SIGKILL
             self.deaths += 1
+            self._look()
             return False
         assert os.WEXITSTATUS(status) == 0, (self.folder / "failure").read_text()
         return True
+
+    def _look(self) -> None:
+        """Count which step is in flight."""
+        try:
+            log = EventLog.open(self.store, read_only=True)
+        except LogError:
+            return  # killed before there was a store
+        run = log.load(Run, "r") if log.store.positions_given() else None
+        if run is not None and run.in_flight is not None:
+            self.found[run.in_flight[1]] += 1
+        log.close()
 
     def _child(self, kill: Kill) -> None:
         """Never returns: nothing of the test may run on in here."""
