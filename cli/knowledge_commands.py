@@ -215,9 +215,13 @@ def _counts(known: KnowledgeView, toolchain: str) -> dict[str, int]:
 
 def _known(log: EventLog, target: str, as_of: str, *, as_json: bool) -> KnowledgeView:
     from ..events.knowledge import KnowledgeBase
+    from ..events.naming import REFERENCE
     from ..events.views.asof import UnknownMomentError, position_as_of
     from ..events.views.knowledge import load_knowledge
 
+    if REFERENCE.fullmatch(as_of):
+        # Any event of the store is a moment: what was known when a design was judged, say.
+        as_of = str(log.position_of(as_of) or as_of)
     try:
         until = position_as_of(log.stream([KnowledgeBase.identify(target)]), as_of) if as_of else None
     except UnknownMomentError as error:

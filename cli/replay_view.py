@@ -33,9 +33,7 @@ def print_replay(data: dict[str, Any]) -> None:
         out.print("comparisons to run:")
         for each in data["comparisons"]:
             pairs = f"up to {each['pairs']} pairs" if each["pairs"] else "from its first pair on"
-            out.print(
-                f"  {each['kernel']}: {each['design']} against {each['against']} to {each['purpose']}, {pairs}"
-            )
+            out.print(f"  {each['kernel']}: {each['design']} against {each['against']} to {each['purpose']}, {pairs}")
     first = next((flip for flip in data["flips"]), None)
     if first is not None:
         options = " ".join(f"--policy {override}" for override in data["overrides"])

@@ -213,6 +213,15 @@ class EventLog(Application[UUID]):
         with explained(self.where):
             return [self._recorded(each) for each in self.store.at_positions(positions)]
 
+    def position_of(self, reference: str) -> int | None:
+        """The position of the event that a reference (``Event.ref``) names, whoever's it is; None when there is none."""
+        prefix, _, version = reference.partition(":")
+        with explained(self.where):
+            for each in self.store.stream(None):
+                if str(each.originator_version) == version and _hex(each.originator_id).startswith(prefix):
+                    return each.id
+        return None
+
     def _recorded(self, notification: Notification) -> Recorded:
         return Recorded(notification.id, cast(Event, self.mapper.to_domain_event(notification)))
 
@@ -247,3 +256,7 @@ class EventLog(Application[UUID]):
         """Release the store."""
         super().close()
         self.store.close()
+
+
+def _hex(originator: UUID | str) -> str:
+    return originator.hex if isinstance(originator, UUID) else originator

@@ -1,7 +1,11 @@
 """Moving a run between stores: one line of JSON for each blob and event, each line sealed with the one before it.
 
-An export of a fork holds what it shares with its ancestors too. Knowledge bases and devices belong to a store, not to a
-run, and stay behind.
+An export of a fork holds what it shares with its ancestors too.
+
+Knowledge bases and devices stay behind. They belong to a store: many runs write to one knowledge base, its items rest on
+readings of those runs, which would not be there, and two stores have two histories of it, which cannot be joined. A run
+answers for itself without: its requests, which are blobs, hold what each specialist was shown. Taken up elsewhere it
+studies and probes anew, for the chip and the toolchain there. A whole store moves as its file, or by the server's dump.
 """
 
 from __future__ import annotations

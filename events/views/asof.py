@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 from ..log import Recorded
 from ..run import ToolchainObserved
 
+LONGEST_POSITION = 12
+"""Digits of a number that is taken for a position; a longer one is a fingerprint that happens to have no letter."""
+
 
 class UnknownMomentError(Exception):
     """What was given names no moment of the history. The message says what is understood."""
@@ -16,11 +19,12 @@ class UnknownMomentError(Exception):
 def position_as_of(recorded: Iterable[Recorded], moment: str) -> int:
     """The position of the last event of a history that belongs to the state as of ``moment``.
 
-    ``moment`` is an event (its reference or position), a time (ISO 8601; UTC unless it says otherwise), or a toolchain
-    (its fingerprint, or at least 4 first digits of it): then everything up to where another one was observed. Raises
-    UnknownMomentError.
+    ``moment`` is an event (its reference, or a position of the log: then everything up to there), a time (ISO 8601; UTC
+    unless it says otherwise), or a toolchain (its fingerprint, or at least 4 first digits of it): then everything up to
+    where another one was observed. Raises UnknownMomentError.
     """
     time = _time(moment)
+    position = int(moment) if moment.isdigit() and len(moment) <= LONGEST_POSITION else None
     found: int | None = None
     last_before: int | None = None
     in_force = ""
@@ -28,8 +32,13 @@ def position_as_of(recorded: Iterable[Recorded], moment: str) -> int:
     for each in recorded:
         event = each.event
         events += 1
-        if moment in (event.ref, str(each.position)):
+        if moment == event.ref:
             return each.position
+        if position is not None:
+            if each.position > position:
+                break
+            last_before = each.position
+            continue
         if time is not None:
             if event.at > time:
                 break
@@ -40,7 +49,7 @@ def position_as_of(recorded: Iterable[Recorded], moment: str) -> int:
         now = in_force if isinstance(event, ToolchainObserved) or not event.toolchain else event.toolchain
         if len(moment) >= 4 and now.startswith(moment):
             found = each.position
-    answer = last_before if time is not None else found
+    answer = found if time is None and position is None else last_before
     if answer is None:
         raise UnknownMomentError(
             f"{moment!r} is no moment of this history of {events} events; give the reference or position of an event, a "

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kernelwright.acceptance.policy import Policy
 from kernelwright.cli.main import app
 from kernelwright.events.base import Context, canonical
+from kernelwright.events.device import Device
 from kernelwright.events.forking import fork_run
+from kernelwright.events.knowledge import KnowledgeBase
 from kernelwright.events.log import EventLog
 from kernelwright.events.run import Run
 from kernelwright.events.transfer import ImportRefusedError, export_run, import_run
 from kernelwright.events.tree import DesignJudged
 from kernelwright.events.verify import verify
+from kernelwright.events.views.explain import explain
 from kernelwright.events.views.load import history, load_run
+from kernelwright.events.views.replay import replay_run
 from kernelwright.events.views.summary import run_summary
 from typer.testing import CliRunner
 
@@ -42,6 +47,27 @@ def test_a_round_trip_is_exact_blobs_included(
     for design in load_run(log, "r").trees["double"].designs.values():
         assert log.blobs.get(design.proposed.source) == source.blobs.get(design.proposed.source)
     assert verify(log).ok
+
+
+def test_an_imported_run_answers_for_itself(
+    source: EventLog, lines: list[str], open_store: Callable[..., EventLog]
+) -> None:
+    """Without the knowledge base and the device of the store that it was made in: it names what a specialist was shown."""
+
+    def story(log: EventLog) -> list[dict[str, Any]]:
+        view = load_run(log, "r")
+        stories = [explain(log, view, tree, each) for tree in view.trees.values() for each in tree.designs.values()]
+        for each in stories:
+            for event in each["events"]:
+                del event["position"]  # the other store has other events in between
+        return stories
+
+    log = open_store()
+    import_run(log, lines)
+    assert not list(log.stream([KnowledgeBase.identify("simulated"), Device.identify("simulated")]))
+    assert story(log) == story(source)
+    assert any(each["origin"]["knowledge"] for each in story(log))
+    assert replay_run(log, "r") == replay_run(source, "r")
 
 
 def test_importing_again_changes_nothing(lines: list[str], open_store: Callable[..., EventLog]) -> None:
