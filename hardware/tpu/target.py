@@ -59,7 +59,7 @@ class TpuTarget:
         if sandbox not in ("auto", "full", "reduced"):
             raise TargetError(f"sandbox is auto, full or reduced, not {sandbox!r}")
         self.chip = find_chip(chip)
-        self._named, self._sandbox, self._cache, self._environment = toolchain, sandbox, cache, environment
+        self._named, self.wanted, self._cache, self._environment = toolchain, sandbox, cache, environment
 
     @staticmethod
     def toolchain_options() -> tuple[ToolchainOption, ...]:
@@ -83,7 +83,7 @@ class TpuTarget:
         from ..cpu.toolchain import find_compiler
         from ..sandbox import Jail
 
-        return Jail(compile_helpers(find_compiler(None), cache_folder(None)).launcher, self._sandbox)
+        return Jail(compile_helpers(find_compiler(None), cache_folder(None)).launcher, self.wanted)
 
     @property
     def sandbox(self) -> SandboxReport:

@@ -104,6 +104,7 @@ class Found:
     """The toolchain in use: its name (empty for this process's own Python), its Python, and its versions."""
 
     name: str
+    path: Path
     interpreter: Interpreter
     facts: Mapping[str, str]
 
@@ -142,4 +143,4 @@ def _found(name: str, path: Path, facts: Mapping[str, str], program: Path | None
     base = Path(facts.get("base_prefix", sys.base_prefix))
     folders = [folder for folder in (path, base) if not folder.is_relative_to("/usr") or folder == path]
     kept = [each for each in dict.fromkeys(folders) if str(each) != "/usr"]
-    return Found(name, Interpreter(program or path / "bin" / "python", tuple(kept)), facts)
+    return Found(name, path, Interpreter(program or path / "bin" / "python", tuple(kept)), facts)
