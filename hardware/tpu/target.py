@@ -17,6 +17,7 @@ from ..target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import contract as contracts
 from . import toolchains
 from .chips import find_chip
+from .learning import Learning
 from .review import review
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _PARTS: Mapping[Concern, tuple[str, ...]] = {
 }
 
 
-class TpuTarget:
+class TpuTarget(Learning):
     """One chip and one toolchain. Cheap to make: toolchain and sandbox are looked for when they are needed.
 
     ``toolchain`` names an environment that ``kernelwright toolchain add tpu`` made; without it the only one is used, or
