@@ -144,7 +144,8 @@ def _advance(tree: TreeView, design: DesignView, policy: Policy) -> Step:
     """The next step of a design that is being worked on: checks in rising order of cost, then the comparison."""
     kernel, name, best, epoch = tree.kernel, design.id, tree.best or "", len(design.epochs)
     for check, step in (("review", "review"), ("build", "build"), ("oracle", "verify"), ("screen", "screen")):
-        if not design.passed(check):
+        # Where values cannot be had beforehand, the outputs of the timed calls are compared, as they are in any case.
+        if not design.went_through(check):
             return Step(step, kernel, name, epoch=epoch)  # type: ignore[arg-type]  # the four are step names
     if design.verdict is not None and design.verdict.against == best:
         if not design.evidence(("confirm",), best):
@@ -185,7 +186,7 @@ def _close(view: RunView, tree: TreeView, policy: Policy) -> Step | None:
     kernel, best = tree.kernel, tree.best or ""
     for accepted in tree.lineage:
         design = tree.designs[accepted.design]
-        if not design.passed("recheck"):
+        if not design.went_through("recheck"):
             return Step("recheck", kernel, design.id, epoch=len(design.epochs))
     if tree.floor_with_best != best:
         return Step("floor", kernel, turn=tree.floors)

@@ -20,7 +20,7 @@ def speedup(tree: TreeView) -> tuple[float | None, float | None, float | None]:
     """
     if tree.anchor is not None and tree.anchor.best == tree.best:
         return tree.anchor.ratio, tree.anchor.ratio_low, tree.anchor.ratio_high
-    if tree.baseline is None or not tree.designs[tree.baseline].passed("oracle"):
+    if tree.baseline is None or not tree.designs[tree.baseline].went_through("oracle"):
         return None, None, None
     return tree.claimed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ def version_of(text: str) -> Version | None:
     """The first ``N.N`` in a text, None when there is none."""
     for word in text.replace("v", " ").split():
         parts = word.split(".")
-        if len(parts) >= 2 and parts[0].isdigit() and parts[1].isdigit():
+        if len(parts) >= 2 and all(re.fullmatch(r"[0-9]{1,6}", part) for part in parts[:2]):
             return Version(int(parts[0]), int(parts[1]))
     return None
 

@@ -57,7 +57,9 @@ def program(tools: Tools, spec: KernelSpec, build: Build) -> Program:
                 f"the test program does not build (status {done.status}): {readable(done.output)[-2000:]}"
             )
         path = executable(done.output, tools.project.bench)
-        content = read_regular(folder / path) if path else None
+        # A folder on the way to it may be a link: what lies outside is nobody's program.
+        inside = bool(path) and (folder / path).resolve().is_relative_to(folder.resolve())
+        content = read_regular(folder / path) if inside else None
     if not content:
         raise ProgramError(f"the build names no executable of {tools.project.bench}")
     (build.path / _NAME).write_bytes(content)

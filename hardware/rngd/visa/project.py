@@ -18,6 +18,7 @@ from .bundle import DEVICE, MAIN, join_bundle
 LIBRARY = "furiosa-opt-std"
 _SKIPPED = shutil.ignore_patterns("target", ".git", "*.pdf")
 _LARGE_BYTES = 1 << 20
+_OWN_FILES = ("best", "candidate", "entry.sh")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -116,6 +117,8 @@ def find_project(folder: str | Path | None, module: str, bench: str, fixtures: t
     for each in fixtures:
         if not (root / each).is_file():
             raise TargetError(f"{root} has no fixture {each}: generate it as the project's README says")
+        if Path(each).name in _OWN_FILES:
+            raise TargetError(f"fixture {each}: a job has a file of its own called {Path(each).name}")
     return Project(root, name, module, bench, fixtures)
 
 

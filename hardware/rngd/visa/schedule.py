@@ -16,6 +16,8 @@ SCHEDULE_HZ = 1.0e9
 """Cycles a second of the compiler's static schedule. Source: participants' notes of the 2026 RNGD kernel contest, which
 give the vendor's forum (thread 469); readings on the chip count another clock, see ``chip.DEVICE_HZ``."""
 LIMIT_BYTES = 64 << 20
+MOST_CYCLES = 10**15
+"""Days of the compiler's clock: a time above it is no schedule's."""
 _PLACE = re.compile(r"-->\s*(?P<place>[^\s:]+:\d+(?::\d+)?)")
 
 
@@ -28,8 +30,8 @@ class _Tolerant(BaseModel):
 
 
 class _Lifetime(_Tolerant):
-    begin: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(ge=0)]
+    begin: Annotated[int, Field(ge=0, le=MOST_CYCLES)]
+    end: Annotated[int, Field(ge=0, le=MOST_CYCLES)]
 
 
 class _Utilization(_Tolerant):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
@@ -67,6 +68,13 @@ class VisaTarget:
             raise TargetError(f"sandbox is auto, full or reduced, not {sandbox!r}")
         if int(pairs_per_job) < 1 or int(job_seconds) < 1 or float(wait_minutes) <= 0:
             raise TargetError("pairs_per_job, job_seconds and wait_minutes are numbers above 0")
+        for option, given, plain in (
+            ("module", module, r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*"),
+            ("bench", bench, r"[A-Za-z_][\w-]*"),
+            ("kernel_variable", kernel_variable, r"([A-Za-z_]\w*)?"),
+        ):
+            if not re.fullmatch(plain, given, re.ASCII):
+                raise TargetError(f"{option} = {given!r} is not a plain name")
         self.has_device = bool(arena)
         """Whether readings are asked for."""
         self._folder, self._module, self._bench = project, module, bench

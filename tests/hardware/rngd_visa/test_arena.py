@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kernelwright.hardware.effect import under
 from kernelwright.hardware.outcome import Outcome
 from kernelwright.hardware.rngd.visa.arena.client import ArenaClient, ArenaUnreachableError, Refused, find_client
 from kernelwright.hardware.rngd.visa.arena.jobs import NoReadingError, family, job_name, run_job
-from kernelwright.hardware.rngd.visa.arena.states import UnreadableError, parse_list, parse_status, refusal_of, state_of
+from kernelwright.hardware.rngd.visa.arena.states import (
+    UnreadableError,
+    job_of,
+    parse_list,
+    parse_status,
+    refusal_of,
+    state_of,
+)
 from kernelwright.hardware.target import Pairs, TargetError
 from support.rngd.workshop import Workshop, design, patience, spec
 
@@ -160,6 +170,17 @@ def test_answers_of_other_forms() -> None:
         (13, "later", "running"),
     ]
     assert refusal_of("something else") == "unreadable"
+
+
+@given(
+    st.one_of(st.text(), st.from_regex(r"\s*\d+\s+\w+\s+(queued|RUNNING|done)"), st.from_regex(r'\{"id": "?\d+"?.*'))
+)
+def test_any_answer_is_read_or_refused(text: str) -> None:
+    for parse in (parse_status, parse_list):
+        with contextlib.suppress(UnreadableError):
+            parse(text)
+    job_of(text)
+    refusal_of(text)
 
 
 def read(make: Make, candidate: dict[str, object], orders: str = "BC CB BC CB BC", step: str = "k") -> Pairs:

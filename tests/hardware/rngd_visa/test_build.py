@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ from kernelwright.hardware.rngd.visa import commands
 from kernelwright.hardware.rngd.visa.build import build, compile_in, find_kernel
 from kernelwright.hardware.rngd.visa.estimate import analysis, estimate
 from kernelwright.hardware.rngd.visa.identity import Identity, proved
+from kernelwright.hardware.rngd.visa.program import executable
+from kernelwright.hardware.rngd.visa.target import VisaTarget
 from kernelwright.hardware.rngd.visa.tools import mismatch
 from kernelwright.hardware.rngd.visa.workspace import KEPT, design_folder, new_folder, root
 from kernelwright.hardware.target import TargetError
@@ -215,3 +218,27 @@ def test_a_stamp_changes_with_the_project(make: Make, workshop: Workshop) -> Non
     assert target.toolchain_stamp() == before
     (workshop.project / "src/ops.rs").write_text(design(span=7))
     assert target.toolchain_stamp() != before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"module": "ops; rm"}, {"bench": "a b"}, {"kernel_variable": "A=1 B"}, {"pairs_per_job": 0}, {"sandbox": "none"}],
+)
+def test_options_that_no_command_line_may_hold(options: dict[str, object]) -> None:
+    with pytest.raises(TargetError):
+        VisaTarget(**options)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_fixture_may_not_take_the_place_of_an_arm(make: Make, workshop: Workshop) -> None:
+    (workshop.project / "best").write_bytes(b"x")
+    with pytest.raises(TargetError, match="a file of its own called best"):
+        _ = make(fixtures="best").project
+
+
+def test_the_program_is_none_that_lies_outside(tmp_path: Path) -> None:
+    message = {"reason": "compiler-artifact", "target": {"name": "t"}, "executable": "/build/target/release/deps/t-1"}
+    assert executable(json.dumps(message), "t") == "target/release/deps/t-1"
+    assert executable(json.dumps({**message, "executable": "/tmp/x/project/target/a"}), "t") == "target/a"
+    for path in ("/etc/passwd", "/build/target/../../etc/passwd", None, 7):
+        assert executable(json.dumps({**message, "executable": path}), "t") == ""
+    assert executable("{broken\n[1]\n" + json.dumps(message), "other") == ""

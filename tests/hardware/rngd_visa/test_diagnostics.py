@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kernelwright.hardware.outcome import Outcome
 from kernelwright.hardware.rngd.visa.diagnostics import crashed, parse_diagnostics, readable
 from kernelwright.knowledge.diagnostics import all_messages, diagnose, kind_of
@@ -100,3 +102,23 @@ def test_json_messages_are_read_as_text_and_summaries_are_no_errors() -> None:
 def test_a_panic_of_the_driver_is_a_crash() -> None:
     said = "thread 'rustc' (12) panicked at src/lower.rs:9:1:\nindex out of bounds\nerror: the compiler unexpectedly panicked"
     assert crashed(said)
+
+
+words = st.text(st.characters(categories=("L", "N"), include_characters=" _()"), min_size=1, max_size=30).map(str.strip)
+messages = words.filter(bool)
+
+
+@given(messages, st.lists(messages, max_size=4), st.sampled_from(("mir", "visa", "lir")), st.booleans())
+def test_what_is_printed_is_parsed(message: str, causes: list[str], stage: str, rendered: bool) -> None:
+    lines = [f"error: furiosa-opt: ops::kernel: {stage}: {message}", *(f"caused by: {cause}" for cause in causes)]
+    text = "\n".join(lines)
+    if rendered:
+        text = json.dumps({"reason": "compiler-message", "message": {"level": "error", "rendered": text}})
+    (found,) = [each for each in parse_diagnostics(text) if each.stage]
+    assert (found.kernel, found.stage, found.message, found.causes) == ("ops::kernel", stage, message, tuple(causes))
+
+
+@given(st.text())
+def test_any_output_is_read(text: str) -> None:
+    parse_diagnostics(text)
+    all_messages("compile-error", text, SOURCE)

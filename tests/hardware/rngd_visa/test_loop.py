@@ -30,9 +30,10 @@ from .conftest import Make
 DESIGNS = (
     design(cycles=99_000, fail="visa: while lowering TensorUnit | reduce axis should not have padding"),
     design(cycles=70_000, values="wrong"),
-    design(cycles=80_000, span=900),
+    design(cycles=80_000, span=900, values="panic"),
 )
-"""One that does not compile, one whose values are wrong on the CPU, and one that is faster on the chip."""
+"""One that does not compile, one whose values are wrong on the CPU, and one that is faster on the chip and that the CPU's
+emulator cannot express."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,7 @@ def test_killed_resumed_accepted(
     make: Make, workshop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", f"{workshop.bin}:/usr/bin:/bin")
-    (workshop.project / "src/ops.rs").write_text(design(cycles=100_000, span=1000))
+    (workshop.project / "src/ops.rs").write_text(design(cycles=100_000, span=1000, values="panic"))
     target, store = make(arena="auto", pairs_per_job=12), str(tmp_path / "log.sqlite")
     workshop.order(killed_after_submit=1)
     child = multiprocessing.get_context("fork").Process(target=work, args=(store, target), kwargs={"first": True})
@@ -76,6 +77,8 @@ def test_killed_resumed_accepted(
         ("d0003", "ok"),
     ]
     assert tree.best == "d0003"
+    checks = {check.check: check.outcome for check in tree.designs["d0003"].checks}
+    assert checks["oracle"] == checks["recheck"] == "no-values"
     (accepted,) = tree.lineage
     assert accepted.gain_low < 1.25 < accepted.gain_high
     assert tree.best_seconds == pytest.approx(80_000 / 2e9, rel=0.01)

@@ -19,7 +19,10 @@ _VERDICT = re.compile(r"->\s*(?P<verdict>PASS|FAIL)\b")
 _CYCLES = re.compile(
     r"^\s*(?:(?!median\b)(?P<kernel>[A-Za-z_]\w*)(?:\s+(?!median\b)\w+)?\s+)?(?:median\s+)?cycles=(?P<value>.*?)\s*$"
 )
-_RUNS = re.compile(r"^(?P<median>\d+)(?:\s+min=\d+\S*)*\s*\(of\s+(?P<count>\d+)\s+runs?:\s*\[(?P<runs>[\d,\s]*)\]\)$")
+_RUNS = re.compile(
+    r"^(?P<median>[0-9]{1,15})(?:\s+min=\S*)*\s*\(of\s+(?P<count>[0-9]{1,6})\s+runs?:"
+    r"\s*\[(?P<runs>(?:[0-9]{1,15}[,\s]*)*)\]\)$"
+)
 _MARK = re.compile(r"^\s*@@(?:kernelwright|AB_BEGIN|AB_END)\b")
 _OWN = re.compile(
     r"^\s*@@kernelwright (?P<what>begin|end) pair=(?P<pair>\S+) side=(?P<side>\S+?)(?: status=(?P<status>-?\d+))?@@\s*$"
@@ -181,7 +184,7 @@ class _Parser:
             return ()
         listed = _RUNS.match(value)
         if listed is None:
-            if not value.isascii() or not value.isdigit():
+            if not re.fullmatch(r"[0-9]{1,15}", value):
                 self.bad("the cycles are not a whole number")
                 return None
             found: tuple[int, ...] = (int(value),)

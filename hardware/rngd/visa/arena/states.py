@@ -19,7 +19,8 @@ _STATES: dict[str, State] = {
     "cancelled": "cancelled",
     "canceled": "cancelled",
 }
-_SUBMITTED = re.compile(r"\bsubmitted job (?P<job>\d+)\b")
+_SUBMITTED = re.compile(r"\bsubmitted job (?P<job>[0-9]{1,12})\b")
+_NUMBER = re.compile(r"[0-9]{1,12}")
 _WHY: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("quota", re.compile(r"quota exceeded|too many (?:active )?jobs|active jobs? limit", re.IGNORECASE)),
     ("timeout", re.compile(r"exceeds (?:the )?server maximum|timeout_sec", re.IGNORECASE)),
@@ -83,7 +84,7 @@ def parse_status(output: str) -> JobStatus:
 
 def _status(found: dict[str, Any]) -> JobStatus:
     job = found.get("id")
-    if isinstance(job, str) and job.isdigit():
+    if isinstance(job, str) and _NUMBER.fullmatch(job):
         job = int(job)
     if not isinstance(job, int) or isinstance(job, bool) or not isinstance(found.get("status"), str):
         raise UnreadableError(f"the status lacks id or status: {sorted(found)}")
@@ -113,7 +114,7 @@ def parse_list(output: str) -> tuple[JobStatus, ...]:
     found = []
     for line in text.splitlines():
         words = [word for word in re.split(r"[\s|│]+", line.strip()) if word]
-        if len(words) < 2 or not words[0].isdigit():
+        if len(words) < 2 or not _NUMBER.fullmatch(words[0]):
             continue
         states = [word for word in words[1:] if state_of(word) != "unknown"]
         names = [word for word in words[1:] if word not in states]
