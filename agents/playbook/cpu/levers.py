@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..space import Lever, Value
 from .isa import Isa
+from .outlook import NOTHING_MEASURED, Outlook
 
 KERNELS = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
 """Kernels that the playbook writes C for."""
@@ -52,11 +53,12 @@ def weight_format(kernel: str) -> str:
     return "fp4" if kernel == "decoder_feedforward" else "f8"
 
 
-def _decode(kernel: str, isa: Isa) -> Lever:
+def _decode(kernel: str, isa: Isa, outlook: Outlook) -> Lever:
     known = _DECODES[weight_format(kernel), isa.dialect]
+    able = [decode for decode in known if _NEEDS.get(decode, frozenset()) <= isa.features]
     return Lever(
         "decode",
-        tuple(decode for decode in known if _NEEDS.get(decode, frozenset()) <= isa.features),
+        outlook.decodes(weight_format(kernel), isa.dialect, able),
         "decode",
         "how weight codes become numbers to multiply with",
         structural=True,
@@ -113,15 +115,19 @@ def _led_by(lever: Lever, first: Value) -> Lever:
     return replace(lever, values=(first, *(value for value in lever.values if value != first)))
 
 
-def levers(kernel: str, isa: Isa) -> tuple[Lever, ...]:
+def levers(kernel: str, isa: Isa, outlook: Outlook = NOTHING_MEASURED) -> tuple[Lever, ...]:
     """The levers of ``kernel`` on ``isa``. Raises KeyError when the playbook has no emitter for the pair.
 
+    The order of values is a prior: what was measured fastest on one chip, and what the probes of this one say.
     NVFP4 takes more operations for each byte, so that fewer rows fill the time that a line takes to come.
     """
     rows, sums, prefetch = _ROWS, _ACCUMULATORS, _PREFETCH
     if weight_format(kernel) == "fp4":
         rows, sums, prefetch = _led_by(_ROWS, 2), _led_by(_ACCUMULATORS, 1), _led_by(_PREFETCH, 2048)
-    common = (_decode(kernel, isa), rows, sums, _UNROLL, _ORDER, prefetch, _HINT, _SCHEDULE, _STAGING, _GRAIN)
+    prefetch = replace(prefetch, values=outlook.prefetches(prefetch.values))
+    staging = replace(_STAGING, values=outlook.stagings(_STAGING.values))
+    decode = _decode(kernel, isa, outlook)
+    common = (decode, rows, sums, _UNROLL, _ORDER, prefetch, _HINT, _SCHEDULE, staging, _GRAIN)
     if kernel == "sliding_attention_output":
         return common
     if kernel == "sliding_project_qkv":

@@ -9,24 +9,28 @@ from ..space import Design, Lever, Place, Value, Whole, start
 from .emit import emit
 from .isa import Isa, from_macros
 from .levers import DECODE_SAYS, KERNELS, levers, weight_format
+from .outlook import NOTHING_MEASURED, Outlook
 
 
 def space(place: Place) -> CpuSpace | None:
     """The space in the dialect that the compiler's macros allow; None for a kernel that there is no C for."""
-    return CpuSpace(place.kernel, from_macros(place.macros)) if place.kernel in KERNELS else None
+    if place.kernel not in KERNELS:
+        return None
+    return CpuSpace(place.kernel, from_macros(place.macros), Outlook.of(place))
 
 
 @dataclass(frozen=True)
 class CpuSpace:
-    """Designs of ``kernel`` written in the dialect of ``isa``."""
+    """Designs of ``kernel`` written in the dialect of ``isa``; ``outlook`` is what the chip's probes say of them."""
 
     kernel: str
     isa: Isa
+    outlook: Outlook = NOTHING_MEASURED
 
     @property
     def levers(self) -> tuple[Lever, ...]:
         """The levers of the kernel in this dialect."""
-        return levers(self.kernel, self.isa)
+        return levers(self.kernel, self.isa, self.outlook)
 
     def emit(self, design: Design, says: str = "") -> str:
         """The whole C source of a design."""
@@ -51,9 +55,13 @@ class CpuSpace:
         decode = next(lever for lever in self.levers if lever.name == "decode")
         wholes = []
         for value in decode.values:
-            says = DECODE_SAYS[weight_format(self.kernel), str(value)]
+            weights = weight_format(self.kernel)
+            says = DECODE_SAYS[weights, str(value)] + self.outlook.words(weights, self.isa.dialect, str(value))
             design = self.canonical({**base, "decode": value})
-            wholes.append(Whole(f"decode by {value}", says, design, first=value != "table"))
+            first = self.outlook.worth_a_start(
+                weights, self.isa.dialect, str(value), [str(each) for each in decode.values]
+            )
+            wholes.append(Whole(f"decode by {value}", says, design, first=first))
         rows_alone = {"rows": 1, "accumulators": 4, **({"down_rows": 1} if "down_rows" in base else {})}
         structures: tuple[tuple[str, str, Mapping[str, Value]], ...] = (
             (
