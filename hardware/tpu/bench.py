@@ -9,7 +9,9 @@ import numpy as np
 
 from ...kernels.spec import KernelSpec
 from ..target import Build, CheckReport, Probe, Session, TargetError
-from .verify import Verifier
+from .device import Side, TpuSession
+from .verify import Spool, Verifier
+from .workers import Server
 from .workshop import Workshop
 
 
@@ -35,12 +37,12 @@ def floor(spec: KernelSpec, shop: Workshop) -> Probe:
 
 
 class TpuBench:
-    """A bench without a device. ``seed`` draws the weights, and is one that no candidate can know."""
+    """A bench. ``seed`` draws the weights, and is one that no candidate can know; ``device`` is there where a TPU is."""
 
-    def __init__(self, spec: KernelSpec, seed: int, shop: Workshop) -> None:
-        self.spec, self._shop = spec, shop
-        weights = spec.draw_weights(np.random.default_rng(np.random.SeedSequence([seed, 0])))
-        self._verifier = Verifier(shop, spec, weights)
+    def __init__(self, spec: KernelSpec, seed: int, shop: Workshop, device: Server | None = None) -> None:
+        self.spec, self._shop, self._device = spec, shop, device
+        self._weights = spec.draw_weights(np.random.default_rng(np.random.SeedSequence([seed, 0])))
+        self._verifier = Verifier(shop, spec, self._weights)
 
     def verify(self, build: Build, seed: int) -> CheckReport:
         """Interpret the design on fresh inputs of every family; see the protocol."""
@@ -53,13 +55,20 @@ class TpuBench:
         return floor(self.spec, self._shop)
 
     @contextlib.contextmanager
-    def pair(self, best: Build, candidate: Build, seed: int) -> Iterator[Session]:  # noqa: ARG002  (the protocol's)
-        """There is no device to read on: TargetError."""
-        raise TargetError(
-            f"no TPU on this machine: {self.spec.name} can be compiled for {self._shop.chip.name}, estimated and"
-            " interpreted, not timed"
-        )
-        yield  # the shape of a context manager
+    def pair(self, best: Build, candidate: Build, seed: int) -> Iterator[Session]:
+        """Both designs on the device. Raises TargetError where there is none."""
+        if self._device is None:
+            raise TargetError(
+                f"no TPU on this machine: {self.spec.name} can be compiled for {self._shop.chip.name}, estimated and"
+                " interpreted, not timed"
+            )
+        spool = Spool(self._shop.spool, self._shop.inside)
+        builds: dict[Side, Build] = {"best": best, "candidate": candidate}
+        try:
+            yield TpuSession(self._device, self.spec, self._weights, self._verifier.reference, builds, seed, spool)
+        finally:
+            self._device.stop()
+            spool.clear()
 
     def __enter__(self) -> TpuBench:
         return self

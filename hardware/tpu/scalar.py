@@ -176,7 +176,9 @@ class Translator:
                 continue
             name = f"R[{register(operation.dest)}]" if alone else f"v{number}_{_plain(operation.dest)}"
             old = f"R[{register(operation.dest)}]"
-            value = f"({expression}) if {happens} else {old}" if happens else expression
+            # A scalar that is not made keeps what its register held; a predicate that is not made is false.
+            kept = "0" if operation.dest.startswith("%p") else old
+            value = f"({expression}) if {happens} else {kept}" if happens else expression
             lines.append(f"{name} = {value}")
             if not alone:
                 self._temporary[operation.dest] = name

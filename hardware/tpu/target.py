@@ -15,7 +15,7 @@ from ..environments import Recipe, ToolchainOption
 from ..study import Estimate
 from ..target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import contract as contracts
-from . import toolchains
+from . import device, toolchains
 from .chips import find_chip
 from .learning import Learning
 from .review import review
@@ -46,7 +46,6 @@ class TpuTarget(Learning):
     """
 
     name = "tpu"
-    has_device = False
 
     def __init__(
         self,
@@ -60,6 +59,7 @@ class TpuTarget(Learning):
         if sandbox not in ("auto", "full", "reduced"):
             raise TargetError(f"sandbox is auto, full or reduced, not {sandbox!r}")
         self.chip = find_chip(chip)
+        self.has_device = device.present()
         self._named, self.wanted, self._cache, self._environment = toolchain, sandbox, cache, environment
 
     @staticmethod
@@ -106,7 +106,10 @@ class TpuTarget(Learning):
 
         facts = self.found.facts
         parts = {name: facts[name] for name in ("jax", "jaxlib", "libtpu", "python")}
-        return Toolchain({**parts, "chip": self.chip.name, "device": "none", "flags": " ".join(FLAGS)})
+        return Toolchain({**parts, "chip": self.chip.name, "device": self._seen(), "flags": " ".join(FLAGS)})
+
+    def _seen(self) -> str:
+        return self.chip.device_kind if self.has_device else "none"
 
     def macros(self) -> Mapping[str, str]:
         """Nothing: there is no preprocessor. The chip's sizes are in its table."""
@@ -158,4 +161,4 @@ class TpuTarget(Learning):
         """Draw weights for a kernel; see the protocol."""
         from .bench import TpuBench
 
-        return TpuBench(spec, seed, self.shop)
+        return TpuBench(spec, seed, self.shop, self.shop.device() if self.has_device else None)

@@ -62,7 +62,7 @@ class Server:
     def _argv(self) -> list[str]:
         full = self.jail.level is SandboxLevel.FULL
         where = _PROGRAMS if full else str(_INSIDE.parent)
-        python = [str(self.interpreter.program), "-E", "-s", "-B", "-c", self.program.format(self.name)]
+        python = [str(self.interpreter.program), "-E", "-s", "-B", "-c", self.program.replace("{0}", self.name)]
         mounts = [Mount(folder) for folder in self.interpreter.folders]
         mounts += [Mount(Path("/dev/urandom"), device=True)]  # the C++ library of jax seeds its generators from it
         mounts += [Mount(_INSIDE, inside=f"{_PROGRAMS}/inside"), *self.mounts]

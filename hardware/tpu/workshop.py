@@ -141,6 +141,12 @@ class Workshop:
             Limits(file_bytes=DUMP_BYTES),
         )
 
+    def device(self) -> Server:
+        """A process that holds the machine's TPU: it sees the devices of the host, and runs no candidate's Python."""
+        shown = [Mount(Path("/dev"), device=True), Mount(Path("/sys")), Mount(self.spool, inside=_SPOOL)]
+        base = {**_QUIET, "HOME": "/", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "JAX_PLATFORMS": "tpu"}
+        return Server("device", self.found.interpreter, self.jail, (self.chip.device_kind,), base, shown)
+
     def close(self) -> None:
         """End the processes and delete what they left."""
         with self.lock:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import candidate, confine, values, wire
+from .files import view
 
 _SAMPLE = """
 import functools
@@ -64,26 +65,6 @@ def sample_request(device_kind: str) -> dict[str, Any]:
     }
 
 
-def _view(path: str, kind: str, shape: list[int], offset: int) -> Any:
-    import ml_dtypes
-    import numpy as np
-
-    types = {
-        "bf16": ml_dtypes.bfloat16,
-        "f8e4m3": ml_dtypes.float8_e4m3fn,
-        "f4e2m1x2": np.uint8,
-        "f32": np.float32,
-        "i32": np.int32,
-    }
-    dtype = np.dtype(types[kind])
-    count = 1
-    for size in shape:
-        count *= size
-    with Path(path).open("rb") as file:
-        file.seek(offset)
-        return np.frombuffer(file.read(count * dtype.itemsize), dtype=dtype).reshape(shape)
-
-
 def serve_candidate(request: dict[str, Any], answers: int) -> None:
     """All that the process of one candidate does. Answers with frames; the last of a good end has ``done``."""
     traced = candidate.Traced(request)
@@ -97,12 +78,12 @@ def serve_candidate(request: dict[str, Any], answers: int) -> None:
             "suspect", "traced again, the source gives another program than the one that was compiled"
         )
     functions = {False: values.interpreted(traced, False)}
-    held = {name: _view(*place) for name, place in request["held"].items()}
+    held = {name: view(*place) for name, place in request["held"].items()}
     for number, case in enumerate(request["cases"]):
         races = bool(case.get("races"))
         if races not in functions:
             functions[races] = values.interpreted(traced, races)
-        inputs = {**held, **{name: _view(*place) for name, place in case["inputs"].items()}}
+        inputs = {**held, **{name: view(*place) for name, place in case["inputs"].items()}}
         start = time.monotonic()
         got = values.run(functions[races], {name: inputs[name] for name in request["order"]}, races)
         header = {"outcome": "ok", "case": number, "lengths": [len(each) for each in got]}
