@@ -33,12 +33,15 @@ def status(
     with open_log(store, as_json=as_json) as log:
         view = find_run(log, run, as_json=as_json)
         summary = run_summary(view)
+    parts = view.toolchain.parts if view.toolchain is not None else None
     if as_json:
-        emit_json(summary)
+        from .references import references
+
+        emit_json({**summary, "references": references(summary, parts)})
     else:
         from .report import print_result
 
-        print_result(console(), summary, store, view.toolchain.parts if view.toolchain is not None else None)
+        print_result(console(), summary, store, parts)
 
 
 def runs(store: Store = DEFAULT_STORE, as_json: Json = False) -> None:

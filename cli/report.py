@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .output import counts_text, ratio_text, seconds_text, store_option
+from .references import reference_lines
 
 
 def result_table(summary: dict[str, Any]) -> Table:
@@ -86,28 +87,10 @@ def interval_text(kernel: dict[str, Any]) -> str:
     return f"{kernel['speedup']:.2f}x ({kernel['speedup_low']:.2f} to {kernel['speedup_high']:.2f})"
 
 
-def reference_lines(summary: dict[str, Any], parts: Mapping[str, str]) -> list[str]:
-    """The bests beside the official and public results, where they were read as those were: visa kernels on the chip."""
-    if parts.get("dsl") != "visa":
-        return []
-    from ..hardware.rngd.visa.reference import compared
-
-    lines = []
-    for kernel in summary["kernels"]:
-        found = compared(kernel["name"], kernel["best_seconds"]) if kernel["best_seconds"] else None
-        if found is not None and kernel["provisional"] is None:
-            lines.append(
-                f"{kernel['name']}: {found['cycles']:,.0f} cycles,"
-                f" {found['speedup_over_official_baseline']:.2f}x the official baseline,"
-                f" {found['ratio_to_public_best']:.2f}x the cycles of the best public result"
-            )
-    return lines
-
-
 def print_result(console: Console, summary: dict[str, Any], store: str, parts: Mapping[str, str] | None = None) -> None:
     """The table, the geomean, alarms, and where to look closer. ``parts`` are those of the run's toolchain."""
     console.print(result_table(summary))
-    for line in reference_lines(summary, parts or {}):
+    for line in reference_lines(summary, parts):
         console.print(line, highlight=False)
     if summary["geomean_speedup"] is not None:
         console.print(f"geomean speedup over the baselines: [bold]{summary['geomean_speedup']:.2f}x[/bold]")

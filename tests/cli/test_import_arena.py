@@ -84,6 +84,9 @@ def test_a_comparison_of_two_jobs(tmp_path: Path, run: Run) -> None:
     assert run("verify", "--json")[1]["ok"]
     status = run("status", "past", "--json")[1]
     assert status["kernels"][0]["designs"]["accepted"] == 0
+    (beside,) = status["references"]
+    assert beside["official_baseline_cycles"] == 250_514
+    assert "the official baseline" in run("status", "past")[1]
     assert "no search in it" in run("resume", "past", "--minutes", "5", code=2)[1]
     assert "exists already" in run("import-arena", *logs, "--name", "past", code=2)[1]
 

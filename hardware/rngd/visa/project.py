@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,19 +65,30 @@ class Project:
             (to / path).write_text(text, encoding="utf-8")
 
     @property
-    def digest(self) -> str:
-        """16 hex digits over the project's files, as they are now; of a large one its size and time count."""
+    def stamp(self) -> str:
+        """A digest that changes with the size or time of any file of the project; reads none of them."""
         found = hashlib.sha256()
+        for path, status in self._files():
+            found.update(f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}\n".encode())
+        return found.hexdigest()[:16]
+
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         for folder, names, files in os.walk(self.folder):
             names[:] = sorted(name for name in names if name not in ("target", ".git"))
             for name in sorted(files):
                 path = Path(folder, name)
-                status = path.stat()
-                found.update(str(path.relative_to(self.folder)).encode() + b"\0")
-                if status.st_size > _LARGE_BYTES:
-                    found.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-                else:
-                    found.update(path.read_bytes())
+                yield path, path.stat()
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits over the project's files, as they are now; of a large one its size and time count."""
+        found = hashlib.sha256()
+        for path, status in self._files():
+            found.update(str(path.relative_to(self.folder)).encode() + b"\0")
+            if status.st_size > _LARGE_BYTES:
+                found.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+            else:
+                found.update(path.read_bytes())
         return found.hexdigest()[:16]
 
     def nightly(self) -> str:

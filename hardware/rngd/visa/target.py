@@ -167,7 +167,7 @@ class VisaTarget:
     def toolchain_stamp(self) -> str:
         """Size, time and place of cargo's files and of the project's; see the protocol."""
         cargo = find_cargo(self._cargo)
-        parts = [os.environ.get("PATH", ""), self.project.digest]
+        parts = [os.environ.get("PATH", ""), self.project.stamp]
         for path in [*sorted(cargo.parent.glob("*furiosa*")), cargo, cargo.with_name("rustc")]:
             try:
                 status = path.stat()

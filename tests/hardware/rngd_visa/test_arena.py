@@ -54,6 +54,17 @@ def test_a_full_queue_is_waited_for(workshop: Workshop, tmp_path: Path) -> None:
         run_job(workshop.client(), "g", 1, lambda: entry(tmp_path), patience(30))
 
 
+def test_jobs_of_others_on_the_account_are_waited_for(workshop: Workshop, tmp_path: Path) -> None:
+    client = workshop.client()
+    others = [client.submit(*entry(tmp_path), f"other-{number}", 60) for number in range(2)]
+    with pytest.raises(NoReadingError, match="2 jobs of this account are active"):
+        run_job(client, "f", 1, lambda: entry(tmp_path), patience(10))
+    assert workshop.calls("submit") == 2
+    assert isinstance(others[0], int)
+    client.cancel(others[0])
+    assert run_job(client, "f", 1, lambda: entry(tmp_path), patience(10)).log == "hello\n"
+
+
 def test_an_answer_that_is_lost_makes_no_second_job(workshop: Workshop, tmp_path: Path) -> None:
     workshop.order(lost_answer=1)
     end = run_job(workshop.client(), "f", 1, lambda: entry(tmp_path), patience())

@@ -10,7 +10,7 @@ import pytest
 from kernelwright.acceptance.policy import Policy
 from kernelwright.agents.brief import analyst_task
 from kernelwright.agents.desk import desk_of
-from kernelwright.cli.report import reference_lines
+from kernelwright.cli.references import reference_lines
 from kernelwright.events.device import LeaseGranted
 from kernelwright.events.log import EventLog
 from kernelwright.events.run import StepStarted

@@ -92,23 +92,27 @@ def run_job(
     end in time (the job is then left to be found later), TargetError when a person has to do something (log in).
     """
     waiting = _Waiting(patience or Patience())
-    found = _find(client, of, waiting)
+    jobs = _jobs(client, waiting)
+    found = _own(jobs, of)
     adopted = found is not None
     if found is None:
-        found = _submit(client, of, attempt, stage, waiting, seconds)
+        found = _submit(client, of, attempt, stage, waiting, seconds, jobs)
     status = _await(client, found, waiting)
     return JobEnd(status, _log(client, status.job, waiting), adopted)
 
 
-def _find(client: ArenaClient, of: str, waiting: _Waiting) -> int | None:
+def _jobs(client: ArenaClient, waiting: _Waiting) -> tuple[JobStatus, ...]:
     while True:
         try:
-            jobs = client.mine()
+            return client.mine()
         except ArenaUnreachableError as error:
             waiting.pause(f"the list of jobs cannot be had: {error}")
-            continue
-        own = [job for job in jobs if job.name.startswith(f"{PREFIX}-{of}-a") and job.state != "cancelled"]
-        return max((job.job for job in own), default=None)
+
+
+def _own(jobs: Sequence[JobStatus], of: str) -> int | None:
+    """The newest job of a family that was not cancelled."""
+    own = [job for job in jobs if job.name.startswith(f"{PREFIX}-{of}-a") and job.state != "cancelled"]
+    return max((job.job for job in own), default=None)
 
 
 def _submit(
@@ -118,10 +122,16 @@ def _submit(
     stage: Callable[[], tuple[Path, Sequence[Path]]],
     waiting: _Waiting,
     seconds: int,
+    jobs: Sequence[JobStatus],
 ) -> int:
     entry, files = stage()
     name = job_name(of, attempt)
     while True:
+        active = sum(job.state in ("queued", "running") for job in jobs)
+        if active >= ACTIVE_JOBS:  # a colleague's, or a run's on another host: asking would be refused
+            waiting.pause(f"job {name} waits: {active} jobs of this account are active")
+            jobs = _jobs(client, waiting)
+            continue
         made = client.submit(entry, files, name, seconds)
         if not isinstance(made, Refused):
             return made
@@ -130,11 +140,11 @@ def _submit(
         if made.why == "timeout":
             raise TargetError(f"the Arena refuses a job of {seconds} s ({made.said}); lower job_seconds")
         waiting.pause(f"job {name} was not taken: {made.said}")
-        if made.why in ("network", "unreadable"):
-            # The answer may have been lost on its way back: the job may be there.
-            found = _find(client, of, waiting)
-            if found is not None:
-                return found
+        # The answer may have been lost on its way back: the job may be there.
+        jobs = _jobs(client, waiting)
+        found = _own(jobs, of)
+        if found is not None:
+            return found
 
 
 def _await(client: ArenaClient, job: int, waiting: _Waiting) -> JobStatus:
