@@ -38,12 +38,17 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "no-build-machine",
-        re.compile(r"\b(?:include|include_str|include_bytes|env|option_env)\s*!"),
+        re.compile(
+            r"\b(?:include|include_str|include_bytes|env|option_env)\s*(?:!|as\b)|#!?\[\s*path\b|\bcfg_attr\b[^\]]*\bpath\b"
+        ),
         "contents of the machine that builds",
     ),
     Rule(
         "no-host-calls",
-        re.compile(r"\bstd\s*::\s*(?:process|fs|net|env|os|thread)\b|\blibc\s*::"),
+        re.compile(
+            r"\bstd\s*::\s*(?:\{[^;]*\b)?(?:process|fs|net|env|os|thread)\b|\bstd\s*::\s*(?:\{[^;]*)?\*|\b(?:std|core)\s+as\b"
+            r"|\bextern\s+crate\s+(?!furiosa_)|\blibc\s*::"
+        ),
         "the host's processes, files, threads and network",
     ),
     Rule(

@@ -15,7 +15,7 @@ from kernelwright.hardware.rngd.visa import commands
 from kernelwright.hardware.rngd.visa.build import build, compile_in, find_kernel
 from kernelwright.hardware.rngd.visa.estimate import analysis, estimate
 from kernelwright.hardware.rngd.visa.identity import Identity, proved
-from kernelwright.hardware.rngd.visa.program import executable
+from kernelwright.hardware.rngd.visa.program import executable, program
 from kernelwright.hardware.rngd.visa.target import VisaTarget
 from kernelwright.hardware.rngd.visa.tools import mismatch
 from kernelwright.hardware.rngd.visa.workspace import KEPT, design_folder, new_folder, root
@@ -242,3 +242,16 @@ def test_the_program_is_none_that_lies_outside(tmp_path: Path) -> None:
     for path in ("/etc/passwd", "/build/target/../../etc/passwd", None, 7):
         assert executable(json.dumps({**message, "executable": path}), "t") == ""
     assert executable("{broken\n[1]\n" + json.dumps(message), "other") == ""
+
+
+def test_the_reduced_sandbox_builds_the_same_way(make: Make) -> None:
+    """Without namespaces the folder is where it is; what is built, dumped and launched is found all the same."""
+    target = make(sandbox="reduced")
+    built = target.build(spec(), design(span=777, note="reduced"))
+    assert built.outcome is Outcome.OK, built.diagnostics
+    found = estimate(built)
+    assert found is not None
+    assert found.details["makespan_cycles"] == 777
+    assert program(target.tools, spec(), built).content.startswith(b"#!")
+    with target.open(spec(), 1) as bench:
+        assert bench.verify(built, 1).ok

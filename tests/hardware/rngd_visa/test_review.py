@@ -20,6 +20,14 @@ from .conftest import Make
         ('const P: &str = env ! ("HOME");', "no-build-machine"),
         ("use std::process::Command;", "no-host-calls"),
         ("use std :: fs;", "no-host-calls"),
+        ("use std::{cmp::min, process};", "no-host-calls"),
+        ("use ::std::*;", "no-host-calls"),
+        ("use std as s;", "no-host-calls"),
+        ("extern crate std as s;", "no-host-calls"),
+        ("extern crate libc;", "no-host-calls"),
+        ("use core::{include_str as text};", "no-build-machine"),
+        ('#[path = "/etc/passwd"] mod leak;', "no-build-machine"),
+        ('#[cfg_attr(all(), path = "/etc/passwd")] mod leak;', "no-build-machine"),
         ('const A: &str = "//"; use std::process::Command;', "no-host-calls"),
         ("const B: char = '\"'; use std::fs; const C: char = '\"';", "no-host-calls"),
         ('const D: &str = r#"/*"#; use std::net; // */', "no-host-calls"),
@@ -44,3 +52,19 @@ def test_the_entry_must_be_there(make: Make) -> None:
     target = make()
     assert target.review(spec(), target.baseline(spec())).ok
     assert "ops::double" in target.contract(spec())
+
+
+def test_what_device_code_says_is_let_through() -> None:
+    text = """#![feature(adt_const_params)]
+extern crate furiosa_opt_std;
+use furiosa_opt_std::prelude::*;
+use std::ops::Range;
+axes![A = 8, B = 512];
+#[device(chip = 1)]
+pub fn double(device: &mut Device, x: &HbmTensor<bf16, m![1], m![A, B]>) -> HbmTensor<bf16, m![1], m![A, B]> {
+    let y = unsafe { x.view().reshape() };
+    parts::environment(device, y)
+}
+"""
+    report = review(spec(), "ops", text)
+    assert report.ok, report.reason
