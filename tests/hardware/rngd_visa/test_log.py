@@ -57,6 +57,12 @@ def test_bad_lines_are_named(line: str, why: str) -> None:
     assert log.readings == ()
 
 
+def test_what_other_harnesses_add() -> None:
+    log = parse_log("[k run0] max|d|=0 -> PASS\n  median cycles=77 min=70 max=80\n  k q cycles=78 sd=1.5%\n")
+    assert [reading.runs for reading in log.readings] == [(77,), (78,)]
+    assert log.problems == ()
+
+
 def test_cycles_of_nothing_and_a_verdict_that_never_comes() -> None:
     assert "no kernel" in parse_log("cycles=5\n").problems[0].why
     assert parse_log("[k run0] max|d|=0.1\n").problems[0].why == "no verdict follows"

@@ -23,6 +23,8 @@ _RUNS = re.compile(
     r"^(?P<median>[0-9]{1,15})(?:\s+min=\S*)*\s*\(of\s+(?P<count>[0-9]{1,6})\s+runs?:"
     r"\s*\[(?P<runs>(?:[0-9]{1,15}[,\s]*)*)\]\)$"
 )
+_ALONE = re.compile(r"^(?P<cycles>[0-9]{1,15})(?:\s+[a-z_]+=\S+)*$")
+"""Cycles without a list of runs; some harnesses add ``min=N`` and the like."""
 _MARK = re.compile(r"^\s*@@(?:kernelwright|AB_BEGIN|AB_END)\b")
 _OWN = re.compile(
     r"^\s*@@kernelwright (?P<what>begin|end) pair=(?P<pair>\S+) side=(?P<side>\S+?)(?: status=(?P<status>-?\d+))?@@\s*$"
@@ -184,10 +186,11 @@ class _Parser:
             return ()
         listed = _RUNS.match(value)
         if listed is None:
-            if not re.fullmatch(r"[0-9]{1,15}", value):
+            alone = _ALONE.match(value)
+            if alone is None:
                 self.bad("the cycles are not a whole number")
                 return None
-            found: tuple[int, ...] = (int(value),)
+            found: tuple[int, ...] = (int(alone.group("cycles")),)
         else:
             found = tuple(int(each) for each in listed.group("runs").replace(",", " ").split())
             if len(found) != int(listed.group("count")):
