@@ -1,7 +1,8 @@
-"""Tokens of a C-like source: what rules are matched by, whatever the layout and the names in it."""
+"""Tokens of a C-like or a Python source: what rules are matched by, whatever the layout and the names in it."""
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,17 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_PYTHON_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n]*|\"{3}.*?\"{3}|'{3}.*?'{3})
+  | (?P<string>[rbfRBF]{0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+  | (?P<number>\.?\d(?:[eE][+-]|[\w.])*)
+  | (?P<name>[A-Za-z_]\w*)
+  | (?P<mark>\*\*=|//=|<<=|>>=|\.\.\.|\*\*|//|->|:=|<<|>>|<=|>=|==|!=|[-+*/%&|^@]=|\S)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PYTHON = re.compile(r"(?m)^(?:import [\w.]+|from [\w.]+ import |def \w+\(.*)")
 # fmt: off
 _KEYWORDS = frozenset((
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
@@ -46,8 +58,30 @@ class Token:
     kind: str
 
 
+def is_python(source: str) -> bool:
+    """Whether a source is written in Python: a line of it imports something, or begins a function, as only that does."""
+    return _PYTHON.search(source) is not None
+
+
+def _python_tokens(source: str) -> tuple[Token, ...]:
+    """An attribute's name is a library's, whatever it would be elsewhere: a word, as those of a pragma are."""
+    found: list[Token] = []
+    for match in _PYTHON_TOKEN.finditer(source):
+        kind = match.lastgroup or ""
+        if kind == "comment":
+            continue
+        if kind == "name" and keyword.iskeyword(match.group()):
+            kind = "keyword"
+        elif kind == "name" and found and found[-1].text == ".":
+            kind = "word"
+        found.append(Token(match.group(), match.start(), match.end(), kind))
+    return tuple(found)
+
+
 def tokenize(source: str) -> tuple[Token, ...]:
-    """The tokens of a source, without comments and space."""
+    """The tokens of a source, without comments and space; of Python without docstrings too."""
+    if is_python(source):
+        return _python_tokens(source)
     found: list[Token] = []
     end_of_directive = -1
     for match in _TOKEN.finditer(source):
@@ -115,8 +149,9 @@ def _fits(want: str, token: Token) -> bool:
 
 
 def own_names(source: str) -> frozenset[str]:
-    """Names in a source that it chose itself."""
-    return frozenset(t.text for t in tokenize(source) if generalized(t) == NAME)
+    """Names in a source that it chose itself; of Python those that cannot be words of prose, as messages have them."""
+    names = frozenset(t.text for t in tokenize(source) if generalized(t) == NAME)
+    return frozenset(name for name in names if not name.isalpha() or not name.islower()) if is_python(source) else names
 
 
 def joined(tokens: Iterable[str]) -> str:

@@ -57,9 +57,21 @@ def headline(said: str) -> str:
     """What a message is about, in one line: without the names that the compiler gave, and what it advises."""
     limited = _VMEM.search(said)
     if limited:
-        return f"{limited[1]}: the kernel's scoped VMEM of {limited[2]} exceeds the limit of {limited[3]}"
+        size, limit = (re.sub(r"([A-Z])$", r" \1", number) for number in (limited[2], limited[3].rstrip(".")))
+        return f"{limited[1]}: the kernel's scoped VMEM of {size} exceeds the limit of {limit}"
     text = _PREFIX.sub("", said)
-    for end in ("\nat location", "\nThe MLIR operation", "\nPlease report", " Please file an issue"):
+    text = re.sub(
+        r"^Pallas encountered an internal verification error\..*?Error details:\s*", "", text, flags=re.DOTALL
+    )
+    # Which block of which kernel, or which operation, stands in what was said; the headline is what is wrong.
+    ends = (
+        "\nat location",
+        "\nThe MLIR operation",
+        "\nPlease report",
+        " Please file an issue",
+        "see current operation",
+    )
+    for end in (*ends, "Block spec for "):
         text = text.split(end)[0]
     text = _PREFIX.sub("", text.split("\nINTERNAL:")[0])
     return re.sub(r"\s*See\s+for more details\.?", "", " ".join(text.split()))[:HEADLINE]
