@@ -138,6 +138,17 @@ class Bench(Protocol):
 
 
 @runtime_checkable
+class QuickLook(Protocol):
+    """A bench that runs for values slowly (it interprets, say), and can look at a few cases first."""
+
+    def look(self, build: Build, seed: int) -> CheckReport:
+        """What :meth:`Bench.verify` does, on a few of its cases; ``details`` and ``reason`` say which.
+
+        A design that passes may be held. Before a run ends, the one that is best by estimate is verified in full.
+        """
+
+
+@runtime_checkable
 class OwnKernels(Protocol):
     """A target that brings kernels of its own: in other widths, or ones that no other target has."""
 

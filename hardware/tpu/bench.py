@@ -50,6 +50,14 @@ class TpuBench:
             return CheckReport(build.outcome, build.diagnostics, 0.0)
         return self._verifier.run(build, seed)
 
+    def look(self, build: Build, seed: int) -> CheckReport:
+        """Interpret the design on the ordinary family, watched for races and once more for equal bits, and on one other
+        family that ``seed`` chooses; see :class:`..target.QuickLook`. All of it takes minutes for a large kernel.
+        """
+        if not build.ok:
+            return CheckReport(build.outcome, build.diagnostics, 0.0)
+        return self._verifier.run(build, seed, quick=True)
+
     def floor_seconds(self) -> Probe:
         """The floor by arithmetic; its conditions say so."""
         return floor(self.spec, self._shop)

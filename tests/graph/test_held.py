@@ -17,7 +17,7 @@ from kernelwright.events.views.run import RunView
 from kernelwright.events.views.snapshot import keep_view, restore_view
 from kernelwright.events.views.summary import run_summary
 from kernelwright.graph.runner import Plan, drive, resume, start_run, stop, submit_design, workbench
-from support.simulated import PredictingTarget, Script, SimulatedTarget, source, toy_spec
+from support.simulated import LookingTarget, PredictingTarget, Script, SimulatedTarget, source, toy_spec
 
 SCRIPT = (
     source(10e-3),
@@ -166,3 +166,15 @@ def test_a_device_that_appears_reads_the_most_promising_ones(log: EventLog) -> N
         assert [each.design for each in tree.lineage] == ["d0005"]
         assert tree.provisional is None
         stop(wb, "interrupted")
+
+
+def test_where_values_take_long_the_best_is_verified_in_full_at_the_end(log: EventLog) -> None:
+    script = (source(10e-3), source(9e-3, fails="verify"), source(5e-3, fails="later"), source(4e-3, fails="later"))
+    target = LookingTarget(runs={})
+    view = played(log, target, script)
+    tree = view.trees["double"]
+    oracle = {d.id: [c.reason for c in d.checks if c.check == "oracle"] for d in tree.designs.values()}
+    assert oracle["d0001"] == ["a few cases"]
+    assert tree.designs["d0002"].outcome == "wrong-value"
+    assert tree.designs["d0004"].passed("recheck"), "the first full run of it finds nothing"
+    assert list(target.runs.values()) == [1], "only the best by estimate was verified in full"
