@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ from typing import Any
 from ..agents.panel import Panel
 from ..agents.staff import staff
 from ..config import Config
-from ..events.log import EventLog
+from ..events.base import InvariantError
+from ..events.log import ConflictError, EventLog, LogError
 from ..events.views.run import RunView
 from ..events.views.summary import list_runs
+from ..graph.runner import Plan, start_run
 from ..hardware.discovery import find_target
 from ..hardware.target import OwnKernels, Target, TargetError
 from ..kernels.registry import KernelError, kernel, load_kernel_file
@@ -97,6 +99,22 @@ def assemble_recorded(
         recorded["targets"] = {**before, target: {**before.get(target, {}), **view.options, **(others or {})}}
         settings = Config.model_validate({**recorded, **(changes or {})})
         return settings, assemble(settings, as_json=as_json)
+
+
+NAMES_TRIED = 20
+"""Runs that begin in one store in the same second take turns at names."""
+
+
+def start_under_new_name(log: EventLog, plan: Plan) -> str:
+    """Record the start of a run under a name that no other run of the store has; returns it."""
+    for _ in range(NAMES_TRIED):
+        name = new_run_name(log)
+        try:
+            start_run(log, replace(plan, run=name))
+        except (ConflictError, InvariantError):
+            continue  # another process has begun a run of that name since the names were read
+        return name
+    raise LogError(f"no name is free for a new run in {log.where}: many runs begin there at once; try again")
 
 
 def new_run_name(log: EventLog) -> str:

@@ -74,8 +74,8 @@ def run(
     chosen = {**overrides, "targets": {named: own}}
     settings, thresholds = settings_and_policy(config, chosen, policy, as_json=as_json)
     from .. import __version__
-    from ..graph.runner import Plan, start_run
-    from .assemble import assemble, assemble_recorded, new_run_name, remember_kernel_files
+    from ..graph.runner import Plan
+    from .assemble import assemble, assemble_recorded, remember_kernel_files, start_under_new_name
 
     parts = assemble(settings, as_json=as_json) if replay_answers is None else None
     with open_log(settings.store, as_json=as_json, create=parts is not None, read_only=False) as log:
@@ -86,14 +86,13 @@ def run(
             changes = {"replay_answers": view.name, "budgets": settings.budgets.model_dump()}
             settings, parts = assemble_recorded(log, view, as_json=as_json, changes=changes)
             sources = dict(view.started.config.get("kernel_sources", {})) if view.started is not None else {}
-        name = new_run_name(log)
         # Where the log lies is not part of the run; a URL would bring its password into the log.
         recorded = {
             **settings.model_dump(mode="json", exclude={"store"}),
             "kernel_sources": sources,
         }
         plan = Plan(
-            run=name,
+            run="",
             target=settings.target,
             kernels=parts.kernels,
             policy=thresholds,
@@ -102,7 +101,7 @@ def run(
             config=recorded,
             version=__version__,
         )
-        start_run(log, plan)
+        name = start_under_new_name(log, plan)
         _work(log, name, parts, as_json=as_json)
 
 

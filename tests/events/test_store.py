@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kernelwright.acceptance.policy import Policy
+from kernelwright.cli import assemble
 from kernelwright.events.base import Context
 from kernelwright.events.blobs import BlobError
 from kernelwright.events.knowledge import KnowledgeBase
@@ -17,6 +19,7 @@ from kernelwright.events.log import ConflictError, EventLog, LogError, RunHeldEr
 from kernelwright.events.run import Run
 from kernelwright.events.store import row_of
 from kernelwright.events.views.summary import list_runs
+from kernelwright.graph.runner import Plan
 from support.postgres import PASSWORD, Server
 
 Open = Callable[..., EventLog]
@@ -280,3 +283,15 @@ def test_a_wrong_password_is_refused_in_words(server: Server) -> None:
     with pytest.raises(LogError, match="refused the user or the password") as caught:
         EventLog.open(server.url("postgres").replace(PASSWORD, "wrong-horse"))
     assert "wrong-horse" not in str(caught.value)
+
+
+def test_runs_that_begin_in_the_same_second_get_names_of_their_own(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, other = open_store(), open_store()
+    start(other, "r")  # by another process, after this one has read which names are taken
+    names = iter(("r", "r-2"))
+    monkeypatch.setattr(assemble, "new_run_name", lambda _log: next(names))
+    plan = Plan("", "simulated", ("k",), Policy(), 0, 1.0, {}, "test")
+    assert assemble.start_under_new_name(log, plan) == "r-2"
+    assert {each["run"] for each in list_runs(log)} == {"r", "r-2"}
