@@ -59,7 +59,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         super().__init__(datastore)
         self._end = 0
         """The last position, as far as this process knows."""
-        if not read_only:
+        if not read_only and not self._complete():
             self.create_table()
 
     def construct_create_table_statements(self) -> list[str]:
@@ -82,6 +82,25 @@ class SQLiteStore(SQLiteApplicationRecorder):
                     f"BEGIN SELECT RAISE(ABORT, 'the log is append only'); END"
                 )
         return statements
+
+    def _complete(self) -> bool:
+        """Whether every table, index and trigger is there: then opening writes nothing, and waits for nobody."""
+        wanted = len([each for each in self.construct_create_table_statements() if each.startswith("CREATE")])
+        return self._number(f"SELECT count(*) FROM sqlite_master WHERE name IN ({_NAMES})") == wanted  # noqa: S608  our own
+
+    def create_table(self) -> None:
+        """Make what is missing; processes that open a new store at once take turns."""
+        with self.datastore.get_connection(commit=True) as connection:
+            cursor = connection.cursor()
+            # At once for writing: a transaction that has read is not let in to write after another one has written.
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in self.construct_create_table_statements():
+                    cursor.execute(statement)
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **_kwargs: Any) -> Sequence[int]:
         """The library's way to record events, without blobs; see :meth:`append`."""
@@ -244,6 +263,12 @@ class SQLiteStore(SQLiteApplicationRecorder):
 
 
 _CREATE_SNAPSHOTS = "CREATE TABLE IF NOT EXISTS snapshots (name TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID"
+
+
+_TRIGGERS = [f"{table}_no_{verb}" for table in ("stored_events", "blobs") for verb in ("update", "delete")]
+_NAMES = ",".join(
+    f"'{name}'" for name in ("stored_events", "stored_events_listing", "blobs", "log_end", "snapshots", *_TRIGGERS)
+)
 
 
 def _bytes(value: bytes | str) -> bytes:

@@ -27,11 +27,21 @@ def stop(log: EventLog) -> None:
 
 def test_every_commit_waits_for_the_disk(tmp_path: Path) -> None:
     store = SQLiteStore(str(tmp_path / "log.sqlite"))
-    with store.datastore.transaction(commit=False) as c:
+
+    def setting(name: str) -> object:
+        with store.datastore.get_connection(commit=True) as connection:
+            cursor = connection.cursor()
+            cursor.execute(f"PRAGMA {name}")
+            return cursor.fetchone()[0]
+
+    assert (setting("journal_mode"), setting("synchronous")) == ("wal", 2)  # FULL
+    with store._writing(synced=False) as c:
         c.execute("PRAGMA synchronous")
-        assert c.fetchone()[0] == 2  # FULL
-        c.execute("PRAGMA journal_mode")
-        assert c.fetchone()[0] == "wal"
+        assert c.fetchone()[0] == 1  # NORMAL: for what announces an effect, and for that alone
+    assert setting("synchronous") == 2
+    with pytest.raises(ZeroDivisionError), store._writing(synced=False):
+        raise ZeroDivisionError
+    assert setting("synchronous") == 2
     store.close()
 
 
@@ -46,6 +56,26 @@ def test_a_locked_file_says_so_and_nothing_is_recorded(finished: Path, monkeypat
     other.execute("ROLLBACK")
     assert log.store.last_position() == before
     stop(log)
+    log.close()
+
+
+def test_a_store_opens_at_once_while_another_process_writes(finished: Path) -> None:
+    other = sqlite3.connect(finished, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    log = EventLog.open(str(finished))
+    assert log.store.last_position() > 0
+    log.close()
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_processes_that_make_a_store_at_once_take_turns(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    code = "import sys; from kernelwright.events.log import EventLog; EventLog.open(sys.argv[1], create=True).close()"
+    makers = [subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE) for _ in range(6)]
+    assert [(maker.communicate()[1], maker.returncode) for maker in makers] == [(b"", 0)] * len(makers)
+    log = EventLog.open(str(path), read_only=True)
+    assert (log.store.last_position(), log.store.positions_given()) == (0, 0)
     log.close()
 
 
