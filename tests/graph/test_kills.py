@@ -92,13 +92,15 @@ def saves_in_turn(first: int, last: int) -> Iterator[Kill]:
 
 
 def each_boundary() -> Iterator[Kill]:
-    """Step by step: after its intent, before its outcome, after its outcome; a process does no more of the run than that,
-    after it has said that it takes it up. Now and then inside the next reading instead.
+    """Step by step: after its intent, before its outcome, after its outcome; now and then inside the next reading instead.
+
+    A process first saves that it takes the run up, then what it observes of the toolchain: two saves. The third is the
+    intent of the next step, or the whole of one that has no effect; the fourth is the outcome.
     """
     for turn in count():
-        yield Kill("after", 2)
-        yield Kill("before", 3)
         yield Kill("after", 3)
+        yield Kill("before", 4)
+        yield Kill("after", 4)
         if turn % 4 == 3:
             yield Kill("effect", 1)
 
@@ -114,7 +116,7 @@ def test_killed_at_saves_and_in_effects_it_comes_to_the_same_end(tmp_path: Path,
 @pytest.mark.timeout(3600)
 def test_killed_at_every_save(tmp_path: Path, undisturbed: Scene) -> None:
     scene = Scene(tmp_path)
-    brought_to_an_end(scene, each_boundary(), 2000)
+    brought_to_an_end(scene, each_boundary(), 1500)
     assert scene.deaths >= 200
     assert_promises_kept(scene, undisturbed)
     tell("at each boundary, and inside readings", scene.deaths, scene.found)
