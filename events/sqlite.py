@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -25,6 +26,9 @@ from .streams import merged
 
 LOCK_TIMEOUT_SECONDS = 10
 """How long a save waits for another one."""
+PAGE_BYTES = 2_048
+"""Size of the pages of a new file. A save writes whole pages, three at least: with SQLite's 4 KiB the files that it grows
+cross the block sizes of file systems more often than two pages do, and then wait for the file system's journal as well."""
 _SYNCED, _UNSYNCED = "PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL"
 """Whether a commit waits for the disk."""
 _COLUMNS = "notification_id, originator_id, originator_version, topic, state"
@@ -52,6 +56,8 @@ class SQLiteStore(SQLiteApplicationRecorder):
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self._path = path
+        if not read_only:
+            _choose_page_size(path)
         datastore = SQLiteDatastore(_uri(path, read_only=read_only), lock_timeout=LOCK_TIMEOUT_SECONDS)
         pool = datastore.pool
         datastore.pool = _Pool(db_name=pool.db_name, lock_timeout=LOCK_TIMEOUT_SECONDS)
@@ -269,6 +275,19 @@ _TRIGGERS = [f"{table}_no_{verb}" for table in ("stored_events", "blobs") for ve
 _NAMES = ",".join(
     f"'{name}'" for name in ("stored_events", "stored_events_listing", "blobs", "log_end", "snapshots", *_TRIGGERS)
 )
+
+
+def _choose_page_size(path: str) -> None:
+    """Make a new file with our pages; one that has any keeps them."""
+    if Path(path).exists() and Path(path).stat().st_size:
+        return
+    try:
+        # Before the library connects: its first act is to write the header, and pages keep their size from then on.
+        with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_SECONDS)) as connection:
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+            connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.Error as error:
+        raise OperationalError(str(error)) from error
 
 
 def _bytes(value: bytes | str) -> bytes:
