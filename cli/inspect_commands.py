@@ -10,7 +10,7 @@ from ..defaults import DEFAULT_STORE
 from .access import find_design, find_run, find_tree, open_log, run_as_of
 from .output import console, emit_json, say
 
-Store = Annotated[str, typer.Option("--store", help="The log: a file path or sqlite:///path.")]
+Store = Annotated[str, typer.Option("--store", help="The log: a file path, sqlite:///path, or postgresql://...")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 RunName = Annotated[str, typer.Argument(help="Name of the run; `kernelwright runs` lists them.")]
 DesignName = Annotated[str, typer.Argument(help="kernel/d0007, or d0007 where that is clear.")]

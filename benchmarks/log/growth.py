@@ -17,8 +17,9 @@ from kernelwright.events.views.run import RunView
 from kernelwright.events.views.summary import run_summary
 from kernelwright.graph.route import route
 
-PARTS = ("run and trees", "knowledge", "route", "summary")
-"""Microseconds for each event of the run, for each event of the knowledge base, and for each step (the last two)."""
+STEP = "a step in all"
+PARTS = ("run and trees", "knowledge", "route", "summary", STEP)
+"""Microseconds for each event of the run, for each event of the knowledge base, and for each step (the last three)."""
 AROUND = 600
 """Events before and after a length that count for it."""
 
@@ -32,6 +33,10 @@ class Window:
 
     def microseconds(self, part: str) -> float:
         """The median over candidates of the mean cost within one: what interrupts a few of them does not count."""
+        if part == STEP:
+            return statistics.median(
+                1e6 * sum(seconds for seconds, _ in each.values()) / each["route"][1] for each in self.candidates
+            )
         costs = [each[part] for each in self.candidates if part in each]
         return statistics.median(1e6 * seconds / count for seconds, count in costs)
 

@@ -109,7 +109,7 @@ class Maker:
             design=self.name,
             against=self.tree.best,
             before={"unroll": 4},
-            after={"unroll": self.designs},
+            after={"unroll": self.designs % 16},
             effect=effect,
             ratio=0.99,
             ratio_low=0.98,

@@ -6,6 +6,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count, islice
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from kernelwright.events.verify import verify
 from kernelwright.events.views.digest import state_digest
 from kernelwright.events.views.load import load_run
 from support.kills import Kill, Scene
+from support.postgres import NoServerError, postgres_server
 
 READING_STEPS = ("calibrate", "screen", "compare", "confirm", "anchor")
 
@@ -110,6 +112,21 @@ def test_killed_at_saves_and_in_effects_it_comes_to_the_same_end(tmp_path: Path,
     brought_to_an_end(scene, saves_in_turn(1, 12), 18)
     assert scene.deaths >= 12
     assert_promises_kept(scene, undisturbed)
+
+
+def test_killed_on_postgresql_it_comes_to_the_same_end(tmp_path: Path, undisturbed: Scene) -> None:
+    psycopg = pytest.importorskip("psycopg", reason="the PostgreSQL driver is not installed (extra postgres)")
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(postgres_server())
+        except NoServerError as error:
+            pytest.skip(str(error))
+        with psycopg.connect(server.admin, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE kills")
+        scene = Scene(tmp_path, server.url("kills"))
+        brought_to_an_end(scene, each_boundary(), 14)
+        assert scene.deaths >= 12
+        assert_promises_kept(scene, undisturbed)
 
 
 @pytest.mark.campaign

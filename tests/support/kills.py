@@ -109,6 +109,8 @@ class Scene:
     """A run in a folder, worked at by one process after another."""
 
     folder: Path
+    url: str = ""
+    """A database instead of a file in the folder."""
     deaths: int = 0
     found: Counter[str] = field(default_factory=Counter)
     """Steps that were in flight by the log when a process had been killed."""
@@ -116,7 +118,7 @@ class Scene:
     @property
     def store(self) -> str:
         """The log."""
-        return str(self.folder / "log.sqlite")
+        return self.url or str(self.folder / "log.sqlite")
 
     @property
     def acknowledged(self) -> Path:
@@ -169,11 +171,10 @@ class Scene:
             os._exit(code)
 
     def _work(self, kill: Kill) -> None:
-        fresh = not Path(self.store).exists()
         log = MortalLog.open(self.store, create=True)
         assert isinstance(log, MortalLog)
         log.kill, log.acknowledged = kill, self.acknowledged
-        if fresh or log.store.last_position() == 0:
+        if log.store.last_position() == 0:
             begin(log)
         target = MortalTarget(journal=self.journal, kill=kill)
         specs = {name: toy_spec(name) for name in KERNELS}
