@@ -10,6 +10,12 @@ from .fragments import fragment
 
 _COLUMNS = 117
 _SUMS = {"f32": "F32", "bf16": "BF16"}
+_INPUTS: Mapping[str, str] = {
+    "resident": "pl.BlockSpec((1, COLUMNS), lambda i: (0, 0))",
+    "streamed": "pl.BlockSpec((1, PART), lambda i: (0, place(i)[1]))",
+    "scalars": "pl.BlockSpec(memory_space=pltpu.SMEM)",
+    "outside": "pl.BlockSpec(memory_space=pl.ANY)",
+}
 
 
 def emit(kernel: str, design: Design, says: str = "") -> str:
@@ -30,8 +36,16 @@ def _buffers(design: Design) -> str:
 
 
 def _compiler(design: Design) -> str:
+    """Parameters of the compiler, where they are not its own."""
     mib = int(design["vmem_mib"])
-    return f"\n        compiler_params=pltpu.CompilerParams(vmem_limit_bytes={mib} << 20)," if mib else ""
+    given = [f"vmem_limit_bytes={mib} << 20"] if mib else []
+    if design["steps"] != "arbitrary":
+        given.append(f'dimension_semantics=("{design["steps"]}",)')
+    return f"\n        compiler_params=pltpu.CompilerParams({', '.join(given)})," if given else ""
+
+
+def _precision(design: Design) -> str:
+    return "" if design["precision"] == "default" else ", precision=lax.Precision.HIGHEST"
 
 
 def _common(design: Design) -> Mapping[str, str]:
@@ -47,7 +61,7 @@ def _f8(design: Design, blocks: str) -> Mapping[str, str | int]:
     return {
         "rows": design["rows"],
         "split": split,
-        "times": fragment(f"f8_{design['decode']}", sum=_SUMS[str(design["sum"])]),
+        "times": fragment(f"f8_{design['decode']}", sum=_SUMS[str(design["sum"])], precision=_precision(design)),
         "add": fragment("add_parts" if split > 1 else "add_once"),
         "place": by_rows if design["order"] == "rows" else by_columns,
         "clear": clear,
@@ -60,12 +74,9 @@ def _part(vector: str, split: int) -> str:
 
 
 def _attention_output(design: Design) -> str:
-    streamed = design["input"] == "streamed"
-    x_spec = "pl.BlockSpec((1, PART), lambda i: (0, place(i)[1]))"
-    if not streamed:
-        x_spec = "pl.BlockSpec((1, COLUMNS), lambda i: (0, 0))"
-    calls = fragment(f"attention_output_{design['epilogue']}", x_spec=x_spec, **_common(design))
-    take = "a[...]" if streamed else _part("a", int(design["split"]))
+    place = str(design["input"])
+    calls = fragment(f"attention_output_{design['epilogue']}", x_spec=_INPUTS[place], **_common(design))
+    take = "a[...]" if place == "streamed" else _part("a", int(design["split"]))
     return fragment("attention_output", take=take, calls=calls, **_f8(design, "BLOCKS"))
 
 
@@ -88,7 +99,7 @@ def _feedforward(design: Design) -> str:
         down_rows=design["down_rows"],
         unroll=design["unroll"],
         decode=fragment(f"fp4_{design['decode']}"),
-        meet=fragment(f"dot_{design['meet']}", sum=_SUMS[str(design["sum"])]),
+        meet=fragment(f"dot_{design['meet']}", sum=_SUMS[str(design["sum"])], precision=_precision(design)),
         widen=fragment(f"scales_{design['scales']}"),
         buffers=_buffers(design),
         scale_spec=spec,

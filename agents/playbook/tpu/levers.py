@@ -25,6 +25,7 @@ FP4_DECODES: Mapping[str, str] = {
     "e5m2": "four bytes at a time become f8e5m2 numbers by shifts and masks, which the matrix unit widens",
     "e4m3": "four bytes at a time become f8e4m3 numbers by shifts and masks, which the matrix unit widens",
     "native": "packed bytes are taken as float4, as the type that they are",
+    "float4": "the registers of packed bytes are taken as registers of float4",
     "bits16": "codes are shifted into the bits of bfloat16 in lanes of 16 bits",
     "bits32": "codes are shifted into the bits of float32 in lanes of 32 bits",
     "arithmetic": "codes become numbers by the definition of the format, in float32",
@@ -60,6 +61,15 @@ _BUFFERS = Lever(
     "buffers", (2, 3, 4, 1), "memory", "blocks of a matrix in fast memory, so many of them on their way", grows=True
 )
 _SUM = Lever("sum", ("f32", "bf16"), "latency", "the type in which the matrix unit gives its sums")
+_PRECISION = Lever(
+    "precision", ("default", "highest"), "latency", "operands of the matrix unit as they are, or in several passes"
+)
+_SEMANTICS = Lever(
+    "steps",
+    ("arbitrary", "core_parallel", "subcore_parallel"),
+    "latency",
+    "steps one after the other, or shared out among cores",
+)
 _VMEM = Lever("vmem_mib", (0, 32, 64, 100), "memory", "fast memory that the kernel may take, in MiB; 0 is the default")
 _EPILOGUE = Lever(
     "epilogue", ("fused", "apart"), "overhead", "norms and the rest at the last step, or in a kernel of their own"
@@ -68,7 +78,10 @@ _ORDER = Lever(
     "order", ("rows", "columns"), "memory", "all parts of a block of rows first, or all blocks of a part of the columns"
 )
 _INPUT = Lever(
-    "input", ("resident", "streamed"), "memory", "the input vector stays in fast memory, or comes with each block"
+    "input",
+    ("resident", "streamed", "scalars", "outside"),
+    "memory",
+    "the input vector stays in fast memory, comes with each block, lies in scalar memory, or is left outside",
 )
 
 _FEEDFORWARD = (
@@ -98,6 +111,8 @@ def levers(kernel: str, dimensions: Mapping[str, int]) -> tuple[Lever, ...]:
             _INPUT,
             _BUFFERS,
             _SUM,
+            _PRECISION,
+            _SEMANTICS,
             _VMEM,
             _EPILOGUE,
         )
@@ -111,6 +126,8 @@ def levers(kernel: str, dimensions: Mapping[str, int]) -> tuple[Lever, ...]:
             _ORDER,
             _BUFFERS,
             _SUM,
+            _PRECISION,
+            _SEMANTICS,
             _VMEM,
             _EPILOGUE,
         )
@@ -124,6 +141,8 @@ def levers(kernel: str, dimensions: Mapping[str, int]) -> tuple[Lever, ...]:
             *_FEEDFORWARD,
             _BUFFERS,
             _SUM,
+            _PRECISION,
+            _SEMANTICS,
             _VMEM,
             _EPILOGUE,
         )

@@ -38,10 +38,10 @@ class TpuSpace:
         fixed = dict(design)
         if fixed.get("split") == 1:
             fixed["order"] = "rows"
-            if "input" in fixed:
+            if fixed.get("input") == "streamed":
                 fixed["input"] = "resident"
         if fixed["decode"] == "vector":
-            fixed["sum"] = "f32"
+            fixed["sum"], fixed["precision"] = "f32", "default"
         return fixed
 
     def wholes(self) -> tuple[Whole, ...]:
