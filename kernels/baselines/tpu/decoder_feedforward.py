@@ -6,6 +6,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 
 ROWS = 32
+COLUMNS = 1024  # bytes of a row at a time: as many as 128 scales are for
 
 
 def rounded(x):
@@ -22,14 +23,19 @@ def value(code):
 
 def project(even, odd, packed, scales, factor, y):
     """One block of rows: y[r] = factor * sum over blocks of 16 of scale * sum of value * x."""
-    codes = packed[...].astype(jnp.int32)
-    product = value(codes & 15) * even[...] + value(codes >> 4) * odd[...]
-    # Each scale is for 8 bytes in a row: a product with zeros and ones repeats it so often.
-    blocks, columns = scales.shape[1], packed.shape[1]
-    block = lax.broadcasted_iota(jnp.int32, (blocks, columns), 0)
-    repeat = (block == lax.broadcasted_iota(jnp.int32, (blocks, columns), 1) // 8).astype(jnp.float32)
-    repeated = jnp.dot(scales[...].astype(jnp.float32), repeat, preferred_element_type=jnp.float32)
-    y[...] = rounded(jnp.sum(product * repeated, axis=1, keepdims=True) * factor[...])
+    total = jnp.zeros(y.shape, jnp.float32)
+    for start in range(0, packed.shape[1], COLUMNS):
+        part = slice(start, min(start + COLUMNS, packed.shape[1]))
+        codes = packed[:, part].astype(jnp.int32)
+        product = value(codes & 15) * even[:, part] + value(codes >> 4) * odd[:, part]
+        # Each scale is for 8 bytes in a row: a product with zeros and ones repeats it so often.
+        scale = scales[:, part.start // 8 : part.stop // 8].astype(jnp.float32)
+        shape = (scale.shape[1], codes.shape[1])
+        block = lax.broadcasted_iota(jnp.int32, shape, 1) // 8
+        repeat = (lax.broadcasted_iota(jnp.int32, shape, 0) == block).astype(jnp.float32)
+        repeated = jnp.dot(scale, repeat, preferred_element_type=jnp.float32)
+        total += jnp.sum(product * repeated, axis=1, keepdims=True)
+    y[...] = rounded(total * factor[...])
 
 
 def matrix_times(x, packed, scales, factor):
