@@ -10,7 +10,9 @@ from kernelwright.agents.playbook.space import Value, Whole, start
 from kernelwright.agents.playbook.tpu.emit import KERNELS
 from kernelwright.agents.playbook.tpu.space import TpuSpace
 from kernelwright.hardware.tpu import TpuTarget
+from kernelwright.kernels import decoder_feedforward, sliding_attention_output, sliding_project_qkv
 from kernelwright.kernels.registry import TINY, kernel
+from kernelwright.kernels.spec import KernelSpec
 
 Target = Callable[[str], TpuTarget]
 
@@ -23,6 +25,15 @@ _REFUSED: Mapping[str, set[Value]] = {
     "input": {"scalars", "outside"},
 }
 """Values that the compiler refuses for v5e: nothing is interpreted that was not compiled."""
+
+
+MIDDLE: Mapping[str, KernelSpec] = {
+    "sliding_project_qkv": sliding_project_qkv.make(
+        hidden=256, heads=4, kv_heads=2, head_dim=128, window=8, positions=64
+    ),
+    "sliding_attention_output": sliding_attention_output.make(hidden=384, heads=4, head_dim=128),
+    "decoder_feedforward": decoder_feedforward.make(hidden=256, intermediate=512),
+}
 
 
 def space_of(name: str) -> TpuSpace:
@@ -63,9 +74,17 @@ def test_every_decode_is_right(target_of: Target, name: str, whole: Whole) -> No
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("seed", range(3))
-def test_drawn_points_are_right(target_of: Target, name: str, seed: int) -> None:
-    right(target_of("v5e"), name, space_of(name).emit(drawn(name, seed)))
+def test_drawn_points_are_right(target_of: Target, name: str) -> None:
+    """The first two points, drawn from all over the space, that compile at a size where blocks of 128 are parts."""
+    target, spec, checked = target_of("v5e"), MIDDLE[name], 0
+    for seed in range(20):
+        built = target.build(spec, space_of(name).emit(drawn(name, seed)))
+        if built.ok and checked < 2:
+            checked += 1
+            with target.open(spec, seed=7) as bench:
+                found = bench.verify(built, seed=8)
+            assert found.ok, (drawn(name, seed), found.reason)
+    assert checked == 2
 
 
 @pytest.mark.parametrize("name", KERNELS)
