@@ -47,6 +47,8 @@ class Chip:
     """The unit that copies are counted in, in the compiler's dumps."""
     delay_slots: int
     """Bundles after a branch that run before it takes effect; seen in the compiler's dumps."""
+    loop_slots: int
+    """The same for a branch back to the beginning of a loop."""
     source: str
 
     @property
@@ -63,38 +65,99 @@ class Chip:
 
 _MIB, _GB = 1 << 20, 10**9
 _DOCS = "https://cloud.google.com/tpu/docs/"
-CHIPS: Mapping[str, Chip] = {
-    chip.name: chip
-    for chip in (
-        Chip("v4", "v4:2x2x1", "TPU v4", 2, 1, 1200e9, 32 * _GB, 16 * _MIB, 4, 128, 137.5e12, 1, 512, 1, _DOCS + "v4"),
-        Chip(
-            "v5e", "v5e:2x2", "TPU v5 lite", 1, 1, 819e9, 16 * _GB, 128 * _MIB, 4, 128, 197e12, 1, 32, 4, _DOCS + "v5e"
-        ),
-        Chip(
-            "v5p", "v5p:2x2x1", "TPU v5", 2, 2, 2765e9, 95 * _GB, 64 * _MIB, 4, 128, 229.5e12, 1, 32, 4, _DOCS + "v5p"
-        ),
-        Chip(
-            "v6e", "v6e:2x2", "TPU v6 lite", 1, 1, 1640e9, 32 * _GB, 128 * _MIB, 2, 256, 918e12, 2, 32, 4, _DOCS + "v6e"
-        ),
-        Chip(
-            "tpu7x",
-            "tpu7x:2x2x1",
-            "TPU7x",
-            2,
-            1,
-            7380e9,
-            192 * _GB,
-            64 * _MIB,
-            2,
-            256,
-            1153.5e12,
-            2,
-            32,
-            6,
-            _DOCS + "tpu7x",
-        ),
-    )
-}
+_ALL = (
+    Chip(
+        name="v4",
+        topology="v4:2x2x1",
+        device_kind="TPU v4",
+        cores=2,
+        device_cores=1,
+        hbm_bytes_per_second=1200e9,
+        hbm_bytes=32 * _GB,
+        vmem_bytes=16 * _MIB,
+        mxu_count=4,
+        mxu_size=128,
+        peak_bf16_flops=137.5e12,
+        steps_per_cycle=1,
+        granule_bytes=512,
+        delay_slots=1,
+        loop_slots=1,
+        source=_DOCS + "v4",
+    ),
+    Chip(
+        name="v5e",
+        topology="v5e:2x2",
+        device_kind="TPU v5 lite",
+        cores=1,
+        device_cores=1,
+        hbm_bytes_per_second=819e9,
+        hbm_bytes=16 * _GB,
+        vmem_bytes=128 * _MIB,
+        mxu_count=4,
+        mxu_size=128,
+        peak_bf16_flops=197e12,
+        steps_per_cycle=1,
+        granule_bytes=32,
+        delay_slots=4,
+        loop_slots=4,
+        source=_DOCS + "v5e",
+    ),
+    Chip(
+        name="v5p",
+        topology="v5p:2x2x1",
+        device_kind="TPU v5",
+        cores=2,
+        device_cores=2,
+        hbm_bytes_per_second=2765e9,
+        hbm_bytes=95 * _GB,
+        vmem_bytes=64 * _MIB,
+        mxu_count=4,
+        mxu_size=128,
+        peak_bf16_flops=229.5e12,
+        steps_per_cycle=1,
+        granule_bytes=32,
+        delay_slots=4,
+        loop_slots=4,
+        source=_DOCS + "v5p",
+    ),
+    Chip(
+        name="v6e",
+        topology="v6e:2x2",
+        device_kind="TPU v6 lite",
+        cores=1,
+        device_cores=1,
+        hbm_bytes_per_second=1640e9,
+        hbm_bytes=32 * _GB,
+        vmem_bytes=128 * _MIB,
+        mxu_count=2,
+        mxu_size=256,
+        peak_bf16_flops=918e12,
+        steps_per_cycle=2,
+        granule_bytes=32,
+        delay_slots=4,
+        loop_slots=4,
+        source=_DOCS + "v6e",
+    ),
+    Chip(
+        name="tpu7x",
+        topology="tpu7x:2x2x1",
+        device_kind="TPU7x",
+        cores=2,
+        device_cores=1,
+        hbm_bytes_per_second=7380e9,
+        hbm_bytes=192 * _GB,
+        vmem_bytes=64 * _MIB,
+        mxu_count=2,
+        mxu_size=256,
+        peak_bf16_flops=1153.5e12,
+        steps_per_cycle=2,
+        granule_bytes=32,
+        delay_slots=4,
+        loop_slots=6,
+        source=_DOCS + "tpu7x",
+    ),
+)
+CHIPS: Mapping[str, Chip] = {chip.name: chip for chip in _ALL}
 """Every chip, by the name that a user gives."""
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .dump import Listing, Operation, branch_target
+from .dump import DumpError, Listing, Operation, branch_target
 
 WORD = 0xFFFFFFFF
 _SIGN = 0x80000000
@@ -94,8 +94,9 @@ class Translator:
     _stores: bool
     _in_place: set[str]
 
-    def __init__(self, listing: Listing, number: int, delay_slots: int) -> None:
-        self.listing, self.number, self.delay = listing, number, delay_slots
+    def __init__(self, listing: Listing, number: int, delay_slots: int, loop_slots: int) -> None:
+        self.listing, self.number = listing, number
+        self.delay, self.loop_delay = delay_slots, loop_slots
         self.allocations: dict[str, int] = {}
         self.unknown: set[str] = set()
         self._needed = self._closure()
@@ -104,6 +105,7 @@ class Translator:
         """Every block by its first bundle."""
         size = len(self.listing.bundles)
         branches: dict[int, Operation] = {}
+        delays: dict[int, int] = {}
         leaders = {0}
         for place, bundle in enumerate(self.listing.bundles):
             for operation in bundle.operations:
@@ -113,12 +115,13 @@ class Translator:
                     if target is None:
                         continue
                     branches[place] = operation
-                    leaders |= {target, min(place + 1 + self.delay, size)}
+                    delays[place] = self.loop_delay if target <= place else self.delay
+                    leaders |= {target, min(place + 1 + delays[place], size)}
         order = sorted(leader for leader in leaders if leader < size)
         found: dict[int, Block] = {}
         for start, end in zip(order, [*order[1:], size], strict=True):
             # A branch sits as many bundles before the end of its block as it has delay slots.
-            at = next((at for at in range(start, end) if at in branches and at + 1 + self.delay == end), None)
+            at = next((at for at in range(start, end) if at in branches and at + 1 + delays[at] == end), None)
             if at is None and end == size:
                 at = next((at for at in range(start, end) if at in branches), None)
             found[start] = self._block(start, end, None if at is None else (at, branches[at]))
@@ -240,7 +243,15 @@ class Translator:
         return terms[0] if len(terms) == 1 else "((" + " + ".join(terms) + ") & W)"
 
     def _expression(self, operation: Operation) -> str:
-        """The value of an operation; ``0`` for one that is not known, which is what memory and data are taken to hold."""
+        """The value of an operation. Raises DumpError for one that is known and reads otherwise than it does here."""
+        try:
+            return self._known(operation)
+        except IndexError:
+            said = f"{operation.name} {operation.rest}"[:120]
+            raise DumpError(f"{self.listing.name}: an operation that cannot be read: {said!r}") from None
+
+    def _known(self, operation: Operation) -> str:
+        """``0`` for an operation that is not known, which is what memory and data are taken to hold."""
         name, rest = operation.name, operation.rest
         head = name.split(".")[0]
         if name.startswith("smov") or name.startswith("pmov"):

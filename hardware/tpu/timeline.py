@@ -104,7 +104,9 @@ class _Run:
 
     def of(self, name: str) -> dict[int, Block]:
         if name not in self.blocks:
-            translator = Translator(self.listings[name], len(self.blocks) + 1, self.chip.delay_slots)
+            translator = Translator(
+                self.listings[name], len(self.blocks) + 1, self.chip.delay_slots, self.chip.loop_slots
+            )
             self.blocks[name] = translator.blocks()
         return self.blocks[name]
 

@@ -198,7 +198,7 @@ def test_no_text_breaks_the_reader_but_with_its_error(text: str) -> None:
         listing = parse_bundles("x", text)
     except DumpError:
         return
-    Translator(listing, 1, 4).blocks()
+    Translator(listing, 1, 4, 4).blocks()
 
 
 @given(st.data())
