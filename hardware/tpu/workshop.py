@@ -97,6 +97,8 @@ class Workshop:
     lower_seconds: float = LOWER_SECONDS
     flags: tuple[str, ...] = FLAGS
     lock: threading.RLock = field(default_factory=threading.RLock)
+    cpu_seconds: float = 0.0
+    """Processor time that candidates and the compiler have used so far, their starts aside."""
     _compiled: int = 0
 
     def __post_init__(self) -> None:
@@ -167,6 +169,7 @@ class Workshop:
             except EndedError as ended:  # the fork server itself: whatever the candidate did to it ends here
                 outcome = Outcome.HUNG if ended.hung else Outcome.CRASHED
                 return Answer(outcome, f"its process took the fork server along: {ended.said[-300:]}", ())
+        self.cpu_seconds += float(end.get("cpu_seconds", 0.0))
         done = next((header for header, _ in frames.found if header.get("done")), None)
         if end.get("end") == "hung":
             return Answer(Outcome.HUNG, f"no end after {seconds:.0f} s", tuple(frames.found))
@@ -196,6 +199,7 @@ class Workshop:
                 return {"text": "\n".join([text, *said[:3]])}, (
                     Outcome.BUILD_HUNG if ended.hung else Outcome.BUILD_CRASHED
                 )
+            self.cpu_seconds += float(answer.get("cpu_seconds", 0.0))
             self.compiler.facts["resident_bytes"] = answer.get("resident_bytes", 0)
             return answer, _outcome(answer.get("outcome"))
 

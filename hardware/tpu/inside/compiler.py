@@ -105,4 +105,6 @@ def main(topology: str) -> None:
             request, program = wire.receive(inp)
         except wire.WireError:
             return
-        wire.send(out, compile_program(program, list(request["donated"]), sharding))
+        before = time.process_time()
+        answer = compile_program(program, list(request["donated"]), sharding)
+        wire.send(out, {**answer, "cpu_seconds": time.process_time() - before})

@@ -139,8 +139,8 @@ def _relay(answers: int, child: int, seconds: float, out: int) -> dict[str, Any]
         wire.send(out, {"part": len(chunk)}, chunk)
     os.close(answers)
     os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return {**ended, "status": os.waitstatus_to_exitcode(status)}
+    _, status, used = os.wait4(child, 0)
+    return {**ended, "status": os.waitstatus_to_exitcode(status), "cpu_seconds": used.ru_utime + used.ru_stime}
 
 
 def _run(request: dict[str, Any], out: int) -> None:
