@@ -16,22 +16,25 @@ from typing import Any, Literal
 import numpy as np
 from kernelwright.events.base import Aggregate
 from kernelwright.events.log import EventLog, LogError, Recorded
-from kernelwright.events.run import Run
+from kernelwright.events.run import Run, StepFinished, StepStarted
 from kernelwright.graph.runner import drive, resume, workbench
 from kernelwright.hardware.target import Build, Pairs
 
 from support.loops import KERNELS, begin, quietly, repeatable
 from support.simulated import GOOD_SCRIPT, Script, SimulatedBench, SimulatedSession, SimulatedTarget, toy_spec
 
-Moment = Literal["before", "after", "effect", "delay", "never"]
+Moment = Literal["before", "after", "effect", "delay", "intent", "outcome", "never"]
 
 
 @dataclass(frozen=True)
 class Kill:
-    """When a process dies: before or after its nth save, inside its nth effect, or after so many milliseconds."""
+    """When a process dies: before or after its nth save, inside its nth effect, after so many milliseconds; or at a step:
+    after its intent was saved, or with its effect done and its outcome not saved.
+    """
 
     moment: Moment
     nth: int = 0
+    step: str = ""
 
 
 def die() -> None:
@@ -52,10 +55,17 @@ class MortalLog(EventLog):
         self.saves += 1
         if self.kill == Kill("before", self.saves):
             die()
+        made = [event for aggregate in aggregates for event in aggregate.pending]
+        ended = [event.name for event in made if isinstance(event, StepFinished)]
+        if self.kill.moment == "outcome" and self.kill.step in ended:
+            die()
         saved = super().record(*aggregates, synced=synced)
         with self.acknowledged.open("a") as file:
             file.writelines(f"{each.position} {each.event.seal}\n" for each in saved)
-        if self.kill == Kill("after", self.saves):
+        begun = [event.name for event in made if isinstance(event, StepStarted)]
+        if self.kill == Kill("after", self.saves) or (
+            self.kill.moment == "intent" and self.kill.step in begun and self.kill.step not in ended
+        ):
             die()
         return saved
 
