@@ -72,6 +72,8 @@ def print_knowledge(console: Console, data: dict[str, Any]) -> None:
         families.add_row(family["status"], family["kernel"], escape(family["move"]), assumes, escape(family["reason"]))
     estimates = _table("Trust in estimates", "change", "pairs", "right signs", "sampled", "wrongly dropped")
     for each in data["estimates"]:
+        if not each["pairs"] and not each["sampled"]:
+            continue  # an estimate that says nothing, as where memory binds, is neither right nor wrong
         wrong = each["wrongly_dropped"]
         estimates.add_row(
             each["change"],

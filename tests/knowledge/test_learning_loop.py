@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kernelwright.acceptance.policy import Policy
+from kernelwright.cli.knowledge_view import print_knowledge
 from kernelwright.events.base import Context
 from kernelwright.events.knowledge import KnowledgeBase
 from kernelwright.events.log import EventLog
@@ -18,6 +20,8 @@ from kernelwright.hardware.study import Estimate
 from kernelwright.hardware.target import Build
 from kernelwright.kernels.spec import KernelSpec
 from kernelwright.knowledge.lessons import closed_moves
+from kernelwright.knowledge.report import knowledge_data
+from rich.console import Console
 from support.simulated import Script, SimulatedTarget, fields, source, toy_spec
 
 
@@ -84,6 +88,13 @@ def known(log: EventLog) -> KnowledgeView:
     return load_knowledge(log, "simulated")
 
 
+def tables(log: EventLog) -> str:
+    """What ``knowledge`` shows a person, one space between words."""
+    shown = io.StringIO()
+    print_knowledge(Console(file=shown, width=240), knowledge_data(known(log), known(log).toolchain))
+    return " ".join(shown.getvalue().replace("\u2502", " ").split())
+
+
 def test_a_valid_rule_keeps_a_design_from_the_compiler(log: EventLog) -> None:
     target = SimulatedTarget()
     rule = seed_rule(log, target)
@@ -92,6 +103,8 @@ def test_a_valid_rule_keeps_a_design_from_the_compiler(log: EventLog) -> None:
     assert design.failed is not None
     assert (design.failed.check, design.failed.outcome, design.failed.details["rule"]) == ("review", "vetoed", rule)
     assert (known(log).rules[rule].vetoes, known(log).rules[rule].hits) == (1, 1)
+    saved = known(log).rules[rule].seconds_saved
+    assert f"rules: 1 hits, 1 vetoes, 0 audits, 0 wrong, {saved:.1f} s of compiling saved" in tables(log)
 
 
 def test_an_audit_finds_a_wrong_rule_which_is_narrowed_and_then_retires(log: EventLog) -> None:
@@ -103,6 +116,7 @@ def test_an_audit_finds_a_wrong_rule_which_is_narrowed_and_then_retires(log: Eve
     assert [audit.right for audit in item.audits] == [False, False]
     assert item.wrong_vetoes == 2
     assert item.level == 1
+    assert "rules: 2 hits, 0 vetoes, 2 audits, 2 wrong, 0.0 s of compiling saved" in tables(log)
     toolchain = view.toolchain.fingerprint if view.toolchain else ""
     assert item.standing(toolchain, known(log).toolchains).status == "retired"
     assert [design.accepted is not None for design in view.trees["double"].designs.values()] == [False, True, True]
@@ -207,3 +221,4 @@ def test_wrongly_dropped_candidates_are_found_by_the_sample(log: EventLog) -> No
     assert view.trees["double"].best == "d0003"
     sampled = [pair for pair in known(log).trust["width"].pairs if pair.sampled]
     assert [(pair.design, pair.accepted) for pair in sampled] == [("d0003", True)]
+    assert "width 2 1 (50%) 1 100%" in tables(log), "class, pairs, right signs, sampled, wrongly dropped"

@@ -53,7 +53,7 @@ POLICY = {
     "suspect_jump": 1e6,
     "suspect_floor_margin": 0.99,
     "family_losses": 2,
-    "confirm_pairs": 8,
+    "pair_cap": 96,
     "anchor_pairs": 8,
 }
 
@@ -121,7 +121,7 @@ def test_a_run_on_this_cpu_learns_both_signs_and_closes_what_only_lost(
     assert effects["d0005"] == ({"way": "a"}, {"way": "b"}, "hurt")
     for name, lesson in lessons.items():
         assert set(lesson.evidence) <= {reading.ref for reading in tree.designs[name].readings}
-        assert (lesson.ratio_low > 1) == (lesson.effect == "helped")
+        assert (lesson.ratio > 1) == (lesson.effect == "helped")
     (family,) = known.families.values()
     closed = family.closed
     assert (closed.lever, closed.value, closed.whole) == ("way", "b", "d0001")
