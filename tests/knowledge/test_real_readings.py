@@ -1,4 +1,8 @@
-"""Lessons and closed families from real readings on this CPU, and where a person finds them."""
+"""Lessons and closed families from real readings on this CPU, and where a person finds them.
+
+Run with ``-m campaign``, on a machine with little else to do: comparisons are of what the device really says, and one whose
+cores are taken away for longer than a reading may say otherwise.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +45,7 @@ DESIGNS = (
     (120_000, {"wait": "long", "way": "a"}),
     (40_000, {"wait": "short", "way": "a"}),
     (90_000, {"wait": "short", "way": "b"}),
-    (15_000, {"wait": "least", "way": "a"}),
-    (45_000, {"wait": "least", "way": "b"}),
+    (95_000, {"wait": "short", "way": "b"}),
 )
 """Factors of two and more, which no machine is too busy to tell."""
 QUICK = BenchSettings(max_copies=3)
@@ -54,6 +57,7 @@ POLICY = {
     "suspect_floor_margin": 0.99,
     "family_losses": 2,
     "pair_cap": 96,
+    "confirm_pairs": 8,
     "anchor_pairs": 8,
 }
 
@@ -96,6 +100,7 @@ def coarse(_policy: Policy, readings: list[SameReadings], _rng: np.random.Genera
     return Calibration(0.1, 0.1, False, "coarse", first.calls, "coarse", first.device_seconds, 1.0, ())
 
 
+@pytest.mark.campaign
 def test_a_run_on_this_cpu_learns_both_signs_and_closes_what_only_lost(
     log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,21 +116,20 @@ def test_a_run_on_this_cpu_learns_both_signs_and_closes_what_only_lost(
         drive(wb, lambda *_: None)
         tree, toolchain = wb.view.trees["twice"], wb.view.toolchain
     assert toolchain is not None
-    assert [accepted.design for accepted in tree.lineage] == ["d0001", "d0002", "d0004"]
+    assert [accepted.design for accepted in tree.lineage] == ["d0001", "d0002"]
     known = load_knowledge(log, "cpu")
     lessons = {item.drawn.design: item.drawn for item in known.lessons.values()}
     effects = {name: (lesson.before, lesson.after, lesson.effect) for name, lesson in lessons.items()}
     assert effects["d0002"] == ({"wait": "long"}, {"wait": "short"}, "helped")
     assert effects["d0003"] == ({"way": "a"}, {"way": "b"}, "hurt")
-    assert effects["d0004"] == ({"wait": "short"}, {"wait": "least"}, "helped")
-    assert effects["d0005"] == ({"way": "a"}, {"way": "b"}, "hurt")
+    assert effects["d0004"] == ({"way": "a"}, {"way": "b"}, "hurt")
     for name, lesson in lessons.items():
         assert set(lesson.evidence) <= {reading.ref for reading in tree.designs[name].readings}
         assert (lesson.ratio > 1) == (lesson.effect == "helped")
     (family,) = known.families.values()
     closed = family.closed
     assert (closed.lever, closed.value, closed.whole) == ("way", "b", "d0001")
-    assert closed.lessons == tuple(sorted(lessons[name].lesson for name in ("d0003", "d0005")))
+    assert closed.lessons == tuple(sorted(lessons[name].lesson for name in ("d0003", "d0004")))
     assert closed_moves(known, toolchain.fingerprint, "twice", closed.whole, closed.bottleneck) == {("way", "b")}
 
     # A person finds each with its comparison, its interval, and what the closing assumes.
