@@ -70,11 +70,11 @@ DESIGNS = {
     "good": design(12e-3, "    (void)x;"),
     "compiler-crash": design(9e-3, "    y[0] = P6 x[0] Q6;", NESTED),
     "compiler-hang": design(8e-3, "    (void)x;", doubled(42)),
-    "link-refusal": design(7e-3, "    mine[0] = x[0];", OWN_STORE.format(size="1 << 22")),
+    "link-refusal": design(7e-3, "    mine[0] = x[0];", OWN_STORE.format(size="1 << 14")),
     "run-time-trap": design(6e-3, UNALIGNED),
     "wrong-value": MASKED.format(seconds=5e-3),
     "the crash again": design(4e-3, "    y[1] = P6 x[1] Q6;", NESTED),
-    "the store again": design(3e-3, "    mine[0] = x[0];", OWN_STORE.format(size="1 << 23")),
+    "the store again": design(3e-3, "    mine[0] = x[0];", OWN_STORE.format(size="1 << 15")),
     "the trap again": design(2.5e-3, UNALIGNED),
     "last": design(11e-3, "    (void)y;"),
 }
