@@ -88,7 +88,11 @@ class Server:
         try:
             self.facts, _ = self._receive(time.monotonic() + START_SECONDS)
         except EndedError as ended:
-            raise TargetError(f"the toolchain's Python does not start its {self.name}: {ended.said[-600:]}") from ended
+            fix = ""
+            if "Permission denied" in ended.said and self.jail.level is not SandboxLevel.FULL:
+                fix = "; at the reduced level of the sandbox every user must be able to read it: install bubblewrap"
+            said = ended.said.strip()[-600:]
+            raise TargetError(f"the toolchain's Python does not start its {self.name}: {said}{fix}") from ended
         if not self.facts.get("ready"):
             self.stop()
             raise TargetError(f"the toolchain's {self.name} is not ready: {self.facts.get('text', '')}")

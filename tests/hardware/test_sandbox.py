@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kernelwright.hardware.cpu import CpuTarget, doctor
 from kernelwright.hardware.outcome import Outcome
-from kernelwright.hardware.sandbox import Jail, Limits, SandboxLevel, run_bounded
+from kernelwright.hardware.sandbox import Jail, Limits, Mount, SandboxLevel, run_bounded
 from kernelwright.hardware.sandbox.jail import Wanted
 from kernelwright.hardware.target import TargetError
 from support.toy_kernel import RIGHT, SETTINGS, toy, unscreened_build
@@ -89,6 +89,28 @@ def test_the_full_level_shows_nothing_but_the_toolchain(target: CpuTarget, tmp_p
     assert "CapBnd:\t0000000000000000" in said
     assert "NoNewPrivs:\t1" in said
     assert "ONLY=this" in said
+
+
+def test_a_program_of_the_owners_home_runs_without_privileges(target: CpuTarget, tmp_path: Path) -> None:
+    """What lies behind folders that only the owner may enter is shown, and the command that sees it has no rights."""
+    if target.jail.level is not SandboxLevel.FULL:
+        pytest.skip("no full sandbox here")
+    home = tmp_path / "home"
+    shown = home / "shown"
+    shown.mkdir(parents=True)
+    (shown / "text").write_text("seen\n")
+    (home / "hidden").write_text("hidden\n")
+    home.chmod(0o700)
+    tool = f"cat {shown}/text; cat {home}/hidden; id -u; cat /proc/self/status; touch {shown}/new"
+    argv = target.jail.command_of_owner(["/bin/sh", "-c", tool], Limits(), [Mount(shown)])
+    said = run_bounded(argv, timeout_seconds=20, environment={"PATH": "/usr/bin:/bin"}).output
+    assert "seen" in said
+    assert "hidden\n" not in said.replace(f"{home}/hidden", "")
+    assert not (shown / "new").exists()
+    assert "CapEff:\t0000000000000000" in said
+    assert "CapPrm:\t0000000000000000" in said
+    assert "NoNewPrivs:\t1" in said
+    assert "\n0\n" not in said  # it is not root
 
 
 def test_the_limit_ends_a_whole_group_that_ignores_signals(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ HEADLINE = 400
 """Characters of the first line of a diagnostic."""
 _PREFIX = re.compile(
     r"^(?:[A-Z_]+: )?(?:E\d+: )?"
-    r"(?:Mosaic failed to compile TPU kernel with MLIR module name `[^`]*`(?: HLO name `[^`]*`)?: )?"
+    r"(?:Mosaic failed to compile TPU kernel(?: with MLIR module name `[^`]*`)?(?: HLO name `[^`]*`)?: )?"
 )
 _VMEM = re.compile(r"(CompileTime\w*Oom).*?[Ss]coped allocation with size (\S+) and limit (\S+)", re.DOTALL)
 _URL = re.compile(r"\(?https?://\S+\)?")
