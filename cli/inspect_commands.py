@@ -28,20 +28,10 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Say how far a run is: best so far, ratio to the floor, verdicts, device time."""
-    from ..events.views.summary import run_summary
+    from .result import tell_result
 
     with open_log(store, as_json=as_json) as log:
-        view = find_run(log, run, as_json=as_json)
-        summary = run_summary(view)
-    parts = view.toolchain.parts if view.toolchain is not None else None
-    if as_json:
-        from .references import references
-
-        emit_json({**summary, "references": references(summary, parts)})
-    else:
-        from .report import print_result
-
-        print_result(console(), summary, store, parts)
+        tell_result(find_run(log, run, as_json=as_json), store, as_json=as_json)
 
 
 def runs(store: Store = DEFAULT_STORE, as_json: Json = False) -> None:

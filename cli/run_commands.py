@@ -18,7 +18,6 @@ from .settings import load_settings, settings_and_policy, target_options
 
 if TYPE_CHECKING:
     from ..events.log import EventLog
-    from ..events.views.run import RunView
     from .assemble import Parts
 
 
@@ -187,6 +186,7 @@ def _work(
     from ..graph import runner
     from ..hardware.target import TargetError
     from .live import progress
+    from .result import tell_result
 
     code = 0
     with explained(as_json=as_json):
@@ -205,18 +205,7 @@ def _work(
                 runner.stop(wb, "failed", str(error))
                 raise
             view = wb.view
-        _report(view, log.where, as_json=as_json)
+        tell_result(view, log.where, as_json=as_json)
     if code:
         warn(f"stopped; go on with `kernelwright resume {name}{store_option(log.where)}`")
         raise typer.Exit(code)
-
-
-def _report(view: RunView, store: str, *, as_json: bool) -> None:
-    from ..events.views.summary import run_summary
-
-    if as_json:
-        emit_json(run_summary(view))
-    else:
-        from .report import print_result
-
-        print_result(console(), run_summary(view), store, view.toolchain.parts if view.toolchain is not None else None)
