@@ -38,7 +38,7 @@ class TclBench:
         return self._weights, self._reference
 
     def verify(self, build: Build, seed: int) -> CheckReport:
-        """Evaluate the design on fresh inputs of the families, the ordinary one first and again at the end.
+        """Evaluate the design on fresh inputs of the families, the ordinary one first, and again at the end.
 
         Families that there was no time for are named in the reason. Without values the outcome is ``no-values``.
         """
@@ -56,7 +56,7 @@ class TclBench:
         taken = {argument.name for argument in given(self.spec)}
         drawn = [self.spec.draw_activations(rng, family) for family in names]
         cases = [{name: value for name, value in each.items() if name in taken} for each in drawn]
-        repeated = [*cases[:1], *cases]
+        repeated = [*cases, cases[0]]
         source = read_record(build.path).source
         try:
             got = evaluate(self._evaluation, self.spec, source, weights, repeated)
@@ -64,9 +64,8 @@ class TclBench:
             outcome = Outcome.HUNG if error.hung else Outcome.CRASHED
             return CheckReport(outcome, str(error), time.perf_counter() - begun)
         worst = 0.0
-        predictions = reference.predict([(0, case) for case in cases[: max(1, len(got) - 1)]])
-        for number, (prediction, case) in enumerate(zip(predictions, cases, strict=False)):
-            outputs = got[number + 1] if number + 1 < len(got) else got[0]
+        predictions = reference.predict([(0, case) for case in cases[: len(got)]])
+        for number, (prediction, case, outputs) in enumerate(zip(predictions, cases, got, strict=False)):
             found = judge(self.spec, prediction, case, outputs)
             worst = max(worst, found.worst_ratio)
             if not found.ok:
@@ -74,7 +73,8 @@ class TclBench:
                 text = f"{where} is {found.got:.6g}, expected {found.expected:.6g} within {found.bound:.3g}: {found.reason}"
                 reason = f"inputs {names[number]}: {text}"
                 return CheckReport(Outcome(found.kind), reason, time.perf_counter() - begun, {"family": names[number]})
-        if len(got) > 1 and any(got[0][name].tobytes() != got[1][name].tobytes() for name in got[0]):
+        again = got[-1] if len(got) == len(repeated) else got[0]
+        if any(got[0][name].tobytes() != again[name].tobytes() for name in again):
             return CheckReport(Outcome.NOT_REPEATABLE, "equal inputs gave other bits", time.perf_counter() - begun)
         left_out = names[len(predictions) :]
         reason = f"right on {len(predictions)} input families by the vendor's CPU evaluation, which is not the chip"

@@ -56,7 +56,7 @@ class TclTarget:
         sandbox: Wanted = "auto",
         binary: bool = False,
         cache: Path | None = None,
-        values_seconds: float = 150.0,
+        values_seconds: float = 60.0,
         evaluate_seconds: float = 120.0,
     ) -> None:
         if sandbox not in ("auto", "full", "reduced"):

@@ -41,8 +41,8 @@ class Evaluation:
 
     tool: Tool
     jail: Jail
-    seconds: float = 150.0
-    least: int = 3
+    seconds: float = 60.0
+    least: int = 2
     hard_seconds: float = 1200.0
 
 
