@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from math import prod
 
 
+_READ_AS_THEY_ARE = frozenset(("f32", "i32", "f4_e2"))
+"""Types that the vector engine takes without a conversion that is asked for. Asked to make f32 of f4, the compiler evaluates
+a program and then panics when it lowers it."""
+
+
 @dataclass(frozen=True)
 class Tensor:
     """A named tensor with its axes (outermost first) and element type, in TCL's spelling."""
@@ -90,7 +95,7 @@ class Writer:
         names: dict[str, str] = {}
         for number, tensor in enumerate(reads):
             operand = contracts and number < 2
-            cast = "" if tensor.dtype in ("f32", "i32") or operand else ", typecast_to=f32"
+            cast = "" if tensor.dtype in _READ_AS_THEY_ARE or operand else ", typecast_to=f32"
             self.lines.append(f"        %{number} = read({tensor.name}{cast})")
             names[str(number)] = f"%{number}"
         for offset, instruction in enumerate(body):

@@ -43,7 +43,7 @@ def decoder_feedforward(
     normed_groups: [OUTER_BLOCKS, GROUP]/bf16 = reshape(normed)
     gate_rows: [INTERMEDIATE]/f32 = tk.EinsumByVe(
         %0 = read(normed_groups, typecast_to=f32)
-        %1 = read(gate_rows_groups, typecast_to=f32)
+        %1 = read(gate_rows_groups)
         %2 = read(gate_scales, typecast_to=f32)
         %3 = read(gate_global)
         %4 = ve.exec(%0 * %1)
@@ -57,7 +57,7 @@ def decoder_feedforward(
     normed_groups2: [OUTER_BLOCKS, GROUP]/bf16 = reshape(normed)
     up_rows: [INTERMEDIATE]/f32 = tk.EinsumByVe(
         %0 = read(normed_groups2, typecast_to=f32)
-        %1 = read(up_rows_groups, typecast_to=f32)
+        %1 = read(up_rows_groups)
         %2 = read(up_scales, typecast_to=f32)
         %3 = read(up_global)
         %4 = ve.exec(%0 * %1)
@@ -86,7 +86,7 @@ def decoder_feedforward(
     gated_groups: [INNER_BLOCKS, GROUP]/bf16 = reshape(gated)
     down_rows: [HIDDEN]/f32 = tk.EinsumByVe(
         %0 = read(gated_groups, typecast_to=f32)
-        %1 = read(down_rows_groups, typecast_to=f32)
+        %1 = read(down_rows_groups)
         %2 = read(down_scales, typecast_to=f32)
         %3 = read(down_global)
         %4 = ve.exec(%0 * %1)
