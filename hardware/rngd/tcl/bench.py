@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -12,7 +14,8 @@ from ....kernels.oracle import BatchReference, judge
 from ....kernels.spec import Array, KernelSpec
 from ...outcome import Outcome
 from ...target import Build, CheckReport, Probe, Session, TargetError
-from .build import Compilation, read_record
+from .build import CROSS_COMPILER, Compilation, read_record
+from .build import build as compile_program
 from .contract import given
 from .floor import floor_probe
 from .values import Evaluation, ValuesError, evaluate
@@ -21,11 +24,14 @@ from .values import Evaluation, ValuesError, evaluate
 class TclBench:
     """See :class:`kernelwright.hardware.target.Bench`. ``evaluation`` is None where there is no way to get values.
 
-    ``tools`` are what the floor is asked with.
+    ``tools`` are what the floor is asked with, and what compiles a verified design to the chip's binary where there are
+    ``binary_seconds`` (wall clock) for it.
     """
 
-    def __init__(self, spec: KernelSpec, seed: int, evaluation: Evaluation | None, tools: Compilation) -> None:
-        self.spec, self._evaluation, self._tools = spec, evaluation, tools
+    def __init__(
+        self, spec: KernelSpec, seed: int, evaluation: Evaluation | None, tools: Compilation, binary_seconds: float
+    ) -> None:
+        self.spec, self._evaluation, self._tools, self._binary_seconds = spec, evaluation, tools, binary_seconds
         self._seed = seed
         self._weights: dict[str, Array] | None = None
         self._reference: BatchReference | None = None
@@ -38,16 +44,20 @@ class TclBench:
         return self._weights, self._reference
 
     def verify(self, build: Build, seed: int) -> CheckReport:
-        """Evaluate the design on fresh inputs of the families, the ordinary one first, and again at the end.
+        """Compile the design to a binary, and evaluate it on fresh inputs of the families, the ordinary one first and last.
 
         Families that there was no time for are named in the reason. Without values the outcome is ``no-values``.
         """
         begun = time.perf_counter()
         if not build.ok or build.path is None:
             return CheckReport(build.outcome, build.diagnostics, 0.0)
+        source = read_record(build.path).source
+        refused, compiled = self._binary(source)
+        if refused is not None:
+            return CheckReport(refused.outcome, refused.diagnostics, time.perf_counter() - begun)
         if self._evaluation is None:
-            reason = "this toolchain has no environment that evaluates TCL; add one with --torch-env"
-            return CheckReport(Outcome.NO_VALUES, reason, 0.0)
+            reason = f"this toolchain has no environment that evaluates TCL; add one with --torch-env; {compiled}"
+            return CheckReport(Outcome.NO_VALUES, reason, time.perf_counter() - begun)
         weights, reference = self._prepare()
         rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
         others = list(self.spec.families[1:])
@@ -57,7 +67,6 @@ class TclBench:
         drawn = [self.spec.draw_activations(rng, family) for family in names]
         cases = [{name: value for name, value in each.items() if name in taken} for each in drawn]
         repeated = [*cases, cases[0]]
-        source = read_record(build.path).source
         try:
             got = evaluate(self._evaluation, self.spec, source, weights, repeated)
         except ValuesError as error:
@@ -81,7 +90,27 @@ class TclBench:
         if left_out:
             reason += f"; no time for {', '.join(left_out)}"
         details = {"families": len(predictions), "worst_ratio": worst}
-        return CheckReport(Outcome.OK, reason, time.perf_counter() - begun, details)
+        return CheckReport(Outcome.OK, f"{reason}; {compiled}", time.perf_counter() - begun, details)
+
+    def _binary(self, source: str) -> tuple[Build | None, str]:
+        """Compile to the chip's binary: what refuses the program, if anything does, and what to say of it otherwise.
+
+        Evaluation takes programs that compilation refuses, so a price alone does not make a design possible.
+        """
+        if self._binary_seconds <= 0 or not self._tools.tool.estimates:
+            return (
+                None,
+                "compiled to the chip's binary" if not self._tools.tool.estimates else "not compiled to a binary",
+            )
+        if shutil.which(CROSS_COMPILER) is None:
+            return None, f"not compiled to a binary, for want of {CROSS_COMPILER}"
+        tools = replace(self._tools, binary=True, compile_seconds=self._binary_seconds)
+        made = compile_program(tools, self.spec, source)
+        if made.ok:
+            return None, "compiled to the chip's binary"
+        if made.outcome is Outcome.BUILD_HUNG:
+            return None, f"not compiled to a binary within {self._binary_seconds:.0f} s"
+        return made, ""
 
     def floor_seconds(self) -> Probe:
         """Time (seconds) in which the schedule's transfers can move the kernel's weights, by arithmetic."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ....kernels.spec import KernelSpec
 from ...concerns import Concern
@@ -40,9 +40,10 @@ class TclTarget:
     """RNGD through ``furiosa-tcc``. Cheap to make: toolchain, sandbox and cache are looked for when they are needed.
 
     ``toolchain`` names an installed one (None: the best there is); ``pes`` is how many processing elements a design is
-    compiled for. ``sandbox`` is ``auto`` (full, or an error that says how to allow less), ``full`` or ``reduced``. With
-    ``binary`` every design is compiled to the chip's binary as well, which takes minutes. ``values_seconds`` is how long
-    the cases of one verification may take together.
+    compiled for. ``sandbox`` is ``auto`` (full, or an error that says how to allow less), ``full`` or ``reduced``.
+    ``binary`` says which designs are compiled to the chip's binary as well, which takes from seconds to many minutes: those
+    that would be the ``best`` (for at most ``binary_seconds`` each), ``always`` (as a part of every build), ``never``.
+    ``values_seconds`` is how long the cases of one verification may take together.
     """
 
     name = tool.TARGET
@@ -54,7 +55,8 @@ class TclTarget:
         toolchain: str | None = None,
         pes: int = 8,
         sandbox: Wanted = "auto",
-        binary: bool = False,
+        binary: Literal["never", "best", "always"] = "best",
+        binary_seconds: float = 180.0,
         cache: Path | None = None,
         values_seconds: float = 60.0,
         evaluate_seconds: float = 120.0,
@@ -64,7 +66,10 @@ class TclTarget:
         if pes not in tool.PES:
             raise TargetError(f"pes is {', '.join(map(str, tool.PES))}, not {pes!r}")
         self._toolchain, self._pes, self._sandbox, self._cache = toolchain, pes, sandbox, cache
-        self._binary, self._values_seconds, self._evaluate_seconds = binary, values_seconds, evaluate_seconds
+        if binary not in ("never", "best", "always"):
+            raise TargetError(f"binary is never, best or always, not {binary!r}")
+        self._binary, self._binary_seconds = binary, float(binary_seconds)
+        self._values_seconds, self._evaluate_seconds = float(values_seconds), float(evaluate_seconds)
 
     @functools.cached_property
     def tool(self) -> Tool:
@@ -98,7 +103,8 @@ class TclTarget:
         """What builds are made with."""
         from .build import Compilation
 
-        return Compilation(self.tool, self.jail, self.cache, self._pes, self._binary, self._evaluate_seconds)
+        always = self._binary == "always"
+        return Compilation(self.tool, self.jail, self.cache, self._pes, always, self._evaluate_seconds)
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -160,7 +166,8 @@ class TclTarget:
         from .bench import TclBench
 
         contracts.check(spec)
-        yield TclBench(spec, seed, self.evaluation, self.compilation)
+        seconds = self._binary_seconds if self._binary == "best" else 0.0
+        yield TclBench(spec, seed, self.evaluation, self.compilation, seconds)
 
     def parts_of(self, concern: Concern) -> Sequence[str]:
         """Names of the toolchain's parts that a fact of this kind rests on."""
