@@ -148,8 +148,9 @@ def f4_product(
         if levers["engine"] == "vector":
             activation = w.reshape(f"{x.name}_groups", x, (blocks, group))
             body = ["{0} * {1}", "{a} * {2}", f"+ t[{blocks} {group}] {{b}}", "{c} * {3}"]
-            reads = (activation, grouped, scale, total)
-            return w.operation(label, (rows,), "f32", "EinsumByVe", reads, body)
+            # f4 has to be the operand that streams: the compiler panics when it lowers a pass that reads it second.
+            reads = (grouped, activation, scale, total)
+            return w.operation(label, (rows,), "f32", "ReduceByVe", reads, body)
         wide = w.operation(f"{label}_wide", grouped.axes, "bf16", "Elementwise", (grouped, scale), ["{0} * {1}"])
         flat = w.reshape(f"{label}_flat", wide, (rows, columns))
         body = [f"{{0}}, {{1}} -> [{rows}]", "{a} * {2}"]

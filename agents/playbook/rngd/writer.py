@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-_READ_AS_THEY_ARE = frozenset(("f32", "i32", "f4_e2"))
-"""Types that the vector engine takes without a conversion that is asked for. Asked to make f32 of f4, the compiler evaluates
-a program and then panics when it lowers it."""
+_READ_AS_THEY_ARE = frozenset(("f32", "i32"))
+"""Types that the vector engine takes without a conversion."""
 
 
 @dataclass(frozen=True)

@@ -82,10 +82,13 @@ def signature_problem(spec: KernelSpec, program: Program) -> str:
     shape = tuple(program.axes[axis] for axis in program.result.axes)
     if shape != result.shape or program.result.dtype != TCL_TYPES[result.dtype]:
         return f"the result ({result.name}) must be {_type(result)}, not {list(shape)}/{program.result.dtype}"
-    copied = {word for each in program.statements if each.operation == "copy" for word in each.reads}
-    for state in states(spec):
-        if state.name not in copied:
-            return f"{state.name} is updated in place, by copy(src=…, dst={state.name})"
+    kept = {state.name for state in states(spec)}
+    copied = [each.reads[-1] for each in program.statements if each.operation == "copy" and each.reads]
+    for name in copied:
+        if name not in kept:
+            return f"{name} is not a state: nothing may be copied into it"
+    for name in sorted(kept.difference(copied)):
+        return f"{name} is updated in place, by copy(src=…, dst={name})"
     return ""
 
 

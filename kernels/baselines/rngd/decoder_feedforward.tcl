@@ -41,9 +41,9 @@ def decoder_feedforward(
     gate_rows_values: [INTERMEDIATE, HIDDEN]/f4_e2 = transmute(gate)
     gate_rows_groups: [INTERMEDIATE, OUTER_BLOCKS, GROUP]/f4_e2 = reshape(gate_rows_values)
     normed_groups: [OUTER_BLOCKS, GROUP]/bf16 = reshape(normed)
-    gate_rows: [INTERMEDIATE]/f32 = tk.EinsumByVe(
-        %0 = read(normed_groups, typecast_to=f32)
-        %1 = read(gate_rows_groups)
+    gate_rows: [INTERMEDIATE]/f32 = tk.ReduceByVe(
+        %0 = read(gate_rows_groups, typecast_to=f32)
+        %1 = read(normed_groups, typecast_to=f32)
         %2 = read(gate_scales, typecast_to=f32)
         %3 = read(gate_global)
         %4 = ve.exec(%0 * %1)
@@ -55,9 +55,9 @@ def decoder_feedforward(
     up_rows_values: [INTERMEDIATE, HIDDEN]/f4_e2 = transmute(up)
     up_rows_groups: [INTERMEDIATE, OUTER_BLOCKS, GROUP]/f4_e2 = reshape(up_rows_values)
     normed_groups2: [OUTER_BLOCKS, GROUP]/bf16 = reshape(normed)
-    up_rows: [INTERMEDIATE]/f32 = tk.EinsumByVe(
-        %0 = read(normed_groups2, typecast_to=f32)
-        %1 = read(up_rows_groups)
+    up_rows: [INTERMEDIATE]/f32 = tk.ReduceByVe(
+        %0 = read(up_rows_groups, typecast_to=f32)
+        %1 = read(normed_groups2, typecast_to=f32)
         %2 = read(up_scales, typecast_to=f32)
         %3 = read(up_global)
         %4 = ve.exec(%0 * %1)
@@ -84,9 +84,9 @@ def decoder_feedforward(
     down_rows_values: [HIDDEN, INTERMEDIATE]/f4_e2 = transmute(down)
     down_rows_groups: [HIDDEN, INNER_BLOCKS, GROUP]/f4_e2 = reshape(down_rows_values)
     gated_groups: [INNER_BLOCKS, GROUP]/bf16 = reshape(gated)
-    down_rows: [HIDDEN]/f32 = tk.EinsumByVe(
-        %0 = read(gated_groups, typecast_to=f32)
-        %1 = read(down_rows_groups)
+    down_rows: [HIDDEN]/f32 = tk.ReduceByVe(
+        %0 = read(down_rows_groups, typecast_to=f32)
+        %1 = read(gated_groups, typecast_to=f32)
         %2 = read(down_scales, typecast_to=f32)
         %3 = read(down_global)
         %4 = ve.exec(%0 * %1)
