@@ -51,10 +51,10 @@ class TclSpace:
         for name, rows in self._rows().items():
             while int(fixed[name]) > 1 and (rows % int(fixed[name]) or rows // int(fixed[name]) < _SMALLEST_PART):
                 fixed[name] = int(fixed[name]) // 2
-        if "row_axis" in fixed and not all(
-            rows // int(fixed["chunks"]) > int(fixed["row_axis"]) for rows in self._rows().values()
-        ):
-            fixed["row_axis"] = 0
+        if "row_axis" in fixed:
+            width, parts = int(fixed["row_axis"]), int(fixed["chunks"])
+            in_part = [rows // parts for rows in self._rows().values()]
+            fixed["row_axis"] = width if width and all(n > width and n % width == 0 for n in in_part) else 0
         return fixed
 
     def _rows(self) -> dict[str, int]:

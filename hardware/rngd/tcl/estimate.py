@@ -1,9 +1,9 @@
 """The prediction for a design: the compiler's schedule, with the vector engine's work priced where the compiler does not.
 
-``furiosa-tcc --evaluate-tcl`` prices transfers and contractions by their sizes. A pass of the vector engine it prices alike
-whatever it works on (257 cycles with eight processing elements; its plot shows the tensors of such a pass with made-up
-shapes). Left so, a search would move all its work there. So the schedule is taken again with at least the cycles that the
-engine's lanes need for the elements of the pass.
+``furiosa-tcc --evaluate-tcl`` prices transfers and contractions by their sizes. Passes of the vector engine it prices far
+below what the engine's lanes can take: an ``EinsumByVe`` costs 257 cycles whatever it works on (with eight processing
+elements; its plot shows the tensors of such a pass with made-up shapes). Left so, a search would move all its work there.
+So the schedule is taken again with at least the cycles that the lanes need for the elements of the pass.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class _Asked:
         """How the model prices a pass of the vector engine over many elements."""
         _, schedule = self._schedule(streaming_program(*_LARGE, "f8_e4"))
         cycles = max(each.cycles for each in schedule if each.kind == "ReduceByVe")
-        question = "cycles that the model prices for a pass of the vector engine over 62,914,560 elements"
-        return self._probe("price.vector_pass", question, cycles, "cycles")
+        question = "elements a cycle by which the model prices a pass of the vector engine (its lanes take fewer)"
+        return self._probe("price.vector_pass", question, _LARGE[0] * _LARGE[1] / cycles, "1/cycle")
 
     def contraction(self, dtype: str) -> Probe:
         """Multiplications a cycle of the contraction engine."""

@@ -87,3 +87,42 @@ def tiny_sum() -> KernelSpec:
         streamed=("a",),
         slack=lambda inputs: {"total": 1e-4 + 0.0 * inputs["b"].astype("f8")},
     )
+
+
+F4_SECOND = """def tiny_f4(N: Axis = 1024, K: Axis = 1024, H: Axis = 512, x: [K]/bf16, w: [N, H]/u8) -> [N]/f32:
+    f: [N, K]/f4_e2 = transmute(w)
+    y: [N]/f32 = tk.EinsumByVe(
+        %0 = read(x, typecast_to=f32)
+        %1 = read(f, typecast_to=f32)
+        %2 = ve.exec(%0 * %1)
+        %3 = ve.exec(+ t[K] %2)
+        write.to([N]/f32)
+    )
+    return y
+"""
+
+
+def tiny_f4() -> KernelSpec:
+    """A matrix of f4 times a vector. Its own values are asked of nobody."""
+    import numpy as np
+
+    def nothing(_inputs: Inputs) -> Expected:
+        return {"y": np.zeros(1024)}
+
+    return KernelSpec(
+        name="tiny_f4",
+        summary="f4 weights times a vector",
+        dimensions={"N": 1024, "K": 1024},
+        arguments=(
+            Argument("x", "bf16", (1024,)),
+            Argument("w", "f4e2m1x2", (1024, 512), role="weight"),
+            Argument("y", "f32", (1024,), "out"),
+        ),
+        tolerance=Tolerance(1e-3, 1e-3),
+        reference=nothing,
+        rounded=nothing,
+        draw_weights=lambda rng: {"w": rng.integers(0, 256, (1024, 512), dtype=np.uint8)},
+        draw_activations=lambda rng, _family: {"x": rng.standard_normal(1024).astype(np.float32)},
+        families=("normal",),
+        streamed=("w",),
+    )
