@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from kernelwright.hardware.outcome import Outcome
-from kernelwright.hardware.rngd.tcl import build as builds
-from kernelwright.hardware.rngd.tcl.build import Compilation, build, read_record
+from kernelwright.hardware.rngd.tcl.build import CROSS_COMPILER, Compilation, build, read_record
 from kernelwright.hardware.rngd.tcl.confined import run
 from kernelwright.hardware.rngd.tcl.estimate import MODEL, lane_cycles
 from kernelwright.hardware.rngd.tcl.target import TclTarget
@@ -143,14 +143,15 @@ def test_vector_work_is_priced_by_its_lanes(target: TclTarget) -> None:
     assert found is not None
     assert found.model == MODEL
     assert found.details["compiler_cycles"] == 13649
-    assert found.details["cycles"] >= 13649 - 257 + lane_cycles(15_728_640, 8)
+    # The transfer of the weights takes 11,865 cycles, and the pass over them does not begin before.
+    assert found.details["cycles"] > 11_865 + lane_cycles(15_728_640, 8)
     assert found.seconds == pytest.approx(found.details["cycles"] * 1e-9)
     assert found.limit == "HBM"
 
 
 def test_a_release_that_does_not_evaluate_compiles_and_says_so(make: Make) -> None:
-    if builds.shutil.which(builds.CROSS_COMPILER) is None:
-        pytest.skip(f"{builds.CROSS_COMPILER} is not installed")
+    if shutil.which(CROSS_COMPILER) is None:
+        pytest.skip(f"{CROSS_COMPILER} is not installed")
     old = make(OLD)
     built = old.build(tiny_sum(), SUM)
     assert built.outcome is Outcome.OK, built.diagnostics
@@ -169,15 +170,15 @@ def test_without_a_cross_compiler_the_old_release_says_what_is_missing(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = make(OLD)
-    monkeypatch.setattr(builds.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(TargetError, match="apt-get install gcc-aarch64-linux-gnu"):
         old.build(tiny_sum(), SUM)
 
 
 def test_what_is_priced_is_not_always_compiled(make: Make) -> None:
     """A pass is evaluated with a price, and refused when it is lowered: f4 as the operand that does not stream."""
-    if builds.shutil.which(builds.CROSS_COMPILER) is None:
-        pytest.skip(f"{builds.CROSS_COMPILER} is not installed")
+    if shutil.which(CROSS_COMPILER) is None:
+        pytest.skip(f"{CROSS_COMPILER} is not installed")
     target = make(binary="best")
     fine, refused = target.build(tiny_sum(), SUM), target.build(tiny_f4(), F4_SECOND)
     assert fine.ok
