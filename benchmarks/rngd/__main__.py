@@ -13,13 +13,18 @@ from math import exp, log
 
 from kernelwright.events.log import EventLog
 from kernelwright.events.views.load import load_run
+from kernelwright.events.views.run import RunView
 from kernelwright.hardware.rngd.tcl.estimate import CLOCK_HZ
 
 
 def main(store: str, run: str) -> None:
     """Print the table of a run."""
     with EventLog.open(store) as opened:
-        view = load_run(opened, run)
+        table(load_run(opened, run))
+
+
+def table(view: RunView) -> None:
+    """Print a line for each kernel of a run whose log is open."""
     print("| kernel | baseline | best by estimate | floor | best over floor | compiler alone | levers | tried |")
     print("|---|---|---|---|---|---|---|---|")
     gains = []

@@ -27,7 +27,7 @@ from .program import without_comments
 from .schedule import Instruction, ScheduleError, makespan, read_plot
 from .tool import Tool
 
-EVALUATE_SECONDS = 120.0
+EVALUATE_SECONDS = 60.0
 """Wall-clock limit of one evaluation, which takes under a second on a machine that is not busy."""
 COMPILE_SECONDS = 1800.0
 """Wall-clock limit of one compilation to a binary."""

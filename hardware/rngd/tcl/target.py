@@ -59,7 +59,7 @@ class TclTarget:
         binary_seconds: float = 180.0,
         cache: Path | None = None,
         values_seconds: float = 60.0,
-        evaluate_seconds: float = 120.0,
+        evaluate_seconds: float = 60.0,
     ) -> None:
         if sandbox not in ("auto", "full", "reduced"):
             raise TargetError(f"sandbox is auto, full or reduced, not {sandbox!r}")
