@@ -29,7 +29,7 @@ from .tool import Tool
 
 EVALUATE_SECONDS = 60.0
 """Wall-clock limit of one evaluation, which takes under a second on a machine that is not busy."""
-COMPILE_SECONDS = 1800.0
+COMPILE_SECONDS = 180.0
 """Wall-clock limit of one compilation to a binary."""
 DIAGNOSTICS_LIMIT_BYTES = 16 << 10
 PLOT_LIMIT_BYTES = 64 << 20

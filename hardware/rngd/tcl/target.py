@@ -104,7 +104,8 @@ class TclTarget:
         from .build import Compilation
 
         always = self._binary == "always"
-        return Compilation(self.tool, self.jail, self.cache, self._pes, always, self._evaluate_seconds)
+        limits = (self._evaluate_seconds, self._binary_seconds)
+        return Compilation(self.tool, self.jail, self.cache, self._pes, always, *limits)
 
     @property
     def evaluation(self) -> Evaluation | None:

@@ -65,7 +65,7 @@ def work(log: EventLog, target: TclTarget, *, first: bool) -> tuple[RunView, lis
 def test_a_run_moves_to_a_release_that_evaluates(log: EventLog, make: Make) -> None:
     if shutil.which(CROSS_COMPILER) is None:
         pytest.skip(f"{CROSS_COMPILER} is not installed: the old release compiles to nothing else than binaries")
-    before, _ = work(log, make(OLD), first=True)
+    before, _ = work(log, make(OLD, binary_seconds=40.0), first=True)
     old = before.toolchain.fingerprint if before.toolchain else ""
     tree = before.trees["tiny_sum"]
     # The old release compiles and has no price: what it takes is held, and nothing is the best.
