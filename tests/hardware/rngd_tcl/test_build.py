@@ -169,10 +169,10 @@ def test_a_release_that_does_not_evaluate_compiles_and_says_so(make: Make) -> No
 def test_without_a_cross_compiler_the_old_release_says_what_is_missing(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = make(OLD)
+    tools = make(OLD).compilation
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(TargetError, match="apt-get install gcc-aarch64-linux-gnu"):
-        old.build(tiny_sum(), SUM)
+        build(tools, tiny_sum(), SUM)
 
 
 def test_what_is_priced_is_not_always_compiled(make: Make) -> None:
