@@ -11,7 +11,7 @@ from kernelwright.agents.playbook.tpu.emit import KERNELS
 from kernelwright.agents.playbook.tpu.space import TpuSpace
 from kernelwright.hardware.tpu import TpuTarget
 from kernelwright.kernels import decoder_feedforward, sliding_attention_output, sliding_project_qkv
-from kernelwright.kernels.registry import TINY, kernel
+from kernelwright.kernels.registry import kernel
 from kernelwright.kernels.spec import KernelSpec
 
 Target = Callable[[str], TpuTarget]
@@ -27,6 +27,7 @@ _REFUSED: Mapping[str, set[Value]] = {
 """Values that the compiler refuses for v5e: nothing is interpreted that was not compiled."""
 
 
+# Small, and yet such that chunks of 128 bytes and blocks of 128 rows are parts of something.
 MIDDLE: Mapping[str, KernelSpec] = {
     "sliding_project_qkv": sliding_project_qkv.make(
         hidden=256, heads=4, kv_heads=2, head_dim=128, window=8, positions=64
@@ -60,7 +61,7 @@ def drawn(name: str, seed: int) -> dict[str, str | int]:
 
 
 def right(target: TpuTarget, name: str, source: str) -> None:
-    spec = TINY[name]()
+    spec = MIDDLE[name]
     built = target.build(spec, source)
     assert built.ok, built.diagnostics
     with target.open(spec, seed=7) as bench:
