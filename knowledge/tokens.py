@@ -40,6 +40,8 @@ _KEYWORDS = frozenset((
 _DIRECTIVES = frozenset(
     ("#", "#include", "#define", "#undef", "#if", "#ifdef", "#ifndef", "#elif", "#else", "#endif", "#pragma")
 )
+_HASH_COMMENTS = re.compile(r"(?m)^def \w+\(")
+"""What a source has in a language (Python, TCL) whose comments begin where C has its directives."""
 NAME = "<name>"
 NUMBER = "<number>"
 """What stands in a pattern for any name, or any number, of the source's own."""
@@ -84,6 +86,8 @@ def tokenize(source: str) -> tuple[Token, ...]:
         return _python_tokens(source)
     found: list[Token] = []
     end_of_directive = -1
+    if _HASH_COMMENTS.search(source):
+        source = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), source)
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()
         if kind == "comment":

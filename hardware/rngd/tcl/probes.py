@@ -21,11 +21,15 @@ _CLIFFS = (3712, 3800, 3840, 3841, 4096)
 
 
 def measure_probes(tools: Compilation) -> tuple[Probe, ...]:
-    """Everything that is asked of the model. Raises TargetError when the toolchain does not evaluate, or refuses a probe."""
-    if not tools.tool.estimates:
-        return ()
+    """Everything that is asked of the model. Raises TargetError when the toolchain refuses a probe.
+
+    A release that does not evaluate is asked that much alone: it is an answer that an upgrade makes stale.
+    """
     asked = _Asked(tools)
-    probes = [asked.streaming(dtype) for dtype in _DTYPES]
+    probes = [asked.estimates()]
+    if not tools.tool.estimates:
+        return tuple(probes)
+    probes += [asked.streaming(dtype) for dtype in _DTYPES]
     probes.append(asked.start())
     probes.append(asked.vector_pass())
     probes += [asked.contraction(dtype) for dtype in ("bf16", "f8_e4")]
@@ -59,6 +63,12 @@ class _Asked:
         """Cycles of the longest transfer of a program that reads a matrix."""
         _, schedule = self._schedule(streaming_program(*shape, dtype))
         return max(each.cycles for each in schedule if each.kind == "Move(Load)")
+
+    def estimates(self) -> Probe:
+        """Whether there is a model to ask."""
+        return self._probe(
+            "model", "whether this release evaluates programs", float(self.tools.tool.estimates), "yes/no"
+        )
 
     def streaming(self, dtype: str) -> Probe:
         """Bytes a cycle of a long transfer: the slope between two sizes."""

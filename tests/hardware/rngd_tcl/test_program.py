@@ -90,3 +90,11 @@ def test_templates_are_filled(a: int, b: int) -> None:
 def test_a_template_asks_for_dimensions_that_there_are() -> None:
     with pytest.raises(TargetError, match="NOTHING"):
         filled("${NOTHING}", {"A": 1})
+
+
+def test_comments_are_no_part_of_what_rules_are_told_by() -> None:
+    from kernelwright.knowledge.tokens import tokenize
+
+    told = [(token.text, token.kind) for token in tokenize("# Product by widen\n" + SUM + "# define\n")]
+    assert told == [(token.text, token.kind) for token in tokenize(SUM)]
+    assert tokenize("#define A 1\n")[0].text == "#define"
