@@ -55,7 +55,7 @@ class TclTarget:
         toolchain: str | None = None,
         pes: int = 8,
         sandbox: Wanted = "auto",
-        binary: Literal["never", "best", "always"] = "best",
+        binary: Literal["never", "best", "always"] = "never",
         binary_seconds: float = 180.0,
         cache: Path | None = None,
         values_seconds: float = 60.0,
