@@ -93,8 +93,7 @@ class _Chooser:
     def _whole(self, *, first_only: bool, why: str) -> Proposal | None:
         for whole in self.space.wholes():
             closed = any((name, whole.design[name]) in self.s.closed for name in self.structural)
-            hopeless = not first_only and self.refusals.chance(whole.design) >= HOPELESS
-            if (whole.first or not first_only) and not (closed or hopeless or self._tried(whole.design)):
+            if (whole.first or not first_only) and not (closed or self._tried(whole.design)):
                 rationale = f"{_sentence(whole.says)} {_sentence(why)}{self._floor()}"
                 return self._proposal("whole", self.s.best, whole.design, whole.title, rationale)
         return None

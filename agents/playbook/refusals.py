@@ -19,8 +19,8 @@ REFUSED = frozenset({"vetoed", "build-failed", "build-crashed", "build-hung", "b
 _NOT_ASKED = frozenset({"duplicate", "no-device"})
 REPEATEDLY = 2
 """So many refusals of a value or a pair before it is thought to be the reason."""
-HOPELESS = 0.7
-"""From this chance on a small change is left alone: three refusals of the same value or pair, and never a success."""
+HOPELESS = 0.65
+"""From this chance on a small change is left alone: two refusals of the same value or pair, and never a success."""
 
 Blame = tuple[tuple[str, Value], ...]
 """One value or a pair of values, by lever."""
@@ -48,7 +48,8 @@ class Refusals:
                 else:
                     self._compiled.update(dict.fromkeys(self._blames(tried.levers), weight))
         refused = [(weight, blames & suspects) for weight, blames in refused]
-        self.culprits: Mapping[Blame, int] = self._convict(refused)
+        # Where nothing has compiled yet, nothing can be acquitted, and what all designs share would be to blame.
+        self.culprits: Mapping[Blame, int] = self._convict(refused) if self._compiled else {}
         """What is to blame, and by how many refusals, times two."""
 
     def chance(self, design: Design) -> float:

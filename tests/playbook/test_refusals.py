@@ -81,8 +81,14 @@ def test_what_is_too_large_is_so_at_larger_values_too() -> None:
 
 def test_refusals_elsewhere_count_half() -> None:
     far = [Tried(f"k/{n}", None, design(path="odd"), "build-failed", None, None) for n in range(3)]
-    assert Refusals(LEVERS, [], far).chance(design(path="odd")) == 0
-    assert Refusals(LEVERS, [], [*far, far[0]]).chance(design(path="odd")) > 0.5
+    here = [tried(0, "ok")]
+    assert Refusals(LEVERS, here, far).chance(design(path="odd")) == 0
+    assert Refusals(LEVERS, here, [*far, far[0]]).chance(design(path="odd")) > 0.5
+
+
+def test_nothing_is_to_blame_while_nothing_has_compiled() -> None:
+    refused = [tried(n, "build-failed", how=how) for n, how in enumerate(("a", "b", "a"))]
+    assert Refusals(LEVERS, refused).chance(design()) == 0
 
 
 @given(

@@ -86,7 +86,7 @@ _INPUT = Lever(
 
 _FEEDFORWARD = (
     Lever("chunk", (128, 384, 640, 64, 1920), "decode", "bytes of a row that are decoded together", grows=True),
-    Lever("unroll", (5, 3, 1, 15), "latency", "chunks written out in a step of the loop over a row", grows=True),
+    Lever("unroll", (15, 5, 3, 1), "latency", "chunks written out in a step of the loop over a row", grows=True),
     Lever("meet", ("joined", "apart"), "latency", "both nibbles in one product, or a product for each"),
     Lever(
         "scales",
