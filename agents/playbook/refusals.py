@@ -74,8 +74,9 @@ class Refusals:
             often = [blame for blame, count in counts.items() if count >= 2 * REPEATEDLY]
             if not often:
                 return culprits
-            # The surest, then the one that explains most, then the simplest; by name, so that luck has no part in it.
-            worst = min(often, key=lambda b: (-self._share(b, counts[b]), -counts[b], len(b), str(b)))
+            # What never compiled comes before what did at times, however often that was refused; then the surest, the one
+            # that explains most, the simplest; by name at last, so that luck has no part in it.
+            worst = min(often, key=lambda b: (self._compiled[b] > 0, -self._share(b, counts[b]), len(b), str(b)))
             culprits[worst] = counts[worst]
             for weight, blames in refused:
                 if worst in blames:

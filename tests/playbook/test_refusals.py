@@ -86,6 +86,15 @@ def test_refusals_elsewhere_count_half() -> None:
     assert Refusals(LEVERS, here, [*far, far[0]]).chance(design(path="odd")) > 0.5
 
 
+def test_what_compiles_at_times_does_not_take_the_blame_of_what_never_does() -> None:
+    """A base whose own values met many refusals, each for another move, is not why any of them was refused."""
+    moves: list[dict[str, Value]] = [{"path": "odd"}, {"order": "columns"}, {"buffers": 4}, {"block": 1024}]
+    refused = [tried(n, "build-failed", **move) for n, move in enumerate([*moves, *moves, *moves])]
+    found = Refusals(LEVERS, [tried(20, "ok"), *refused])
+    assert all(found.chance(design(**move)) >= HOPELESS for move in moves)
+    assert found.chance(design(path="vpu")) < HOPELESS
+
+
 def test_nothing_is_to_blame_while_nothing_has_compiled() -> None:
     refused = [tried(n, "build-failed", how=how) for n, how in enumerate(("a", "b", "a"))]
     assert Refusals(LEVERS, refused).chance(design()) == 0
