@@ -110,8 +110,8 @@ def picture(made: list[Proposal], title: str) -> str:
         f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
         f'<text x="{left}" y="20" font-size="14">{title}</text>{grid}'
         f'<polyline points="{points}" fill="none" stroke="#226" stroke-width="2"/>{marks}'
-        f'<text x="{left}" y="{top + high + 34}">proposals in order (1 to {len(made)}): green compiled, red refused by the '
-        f"compiler, orange vetoed by a rule; the line is the share refused of the last {WINDOW}</text></svg>\n"
+        f'<text x="{left}" y="{top + high + 34}">proposals 1 to {len(made)}: green compiled, red refused by the compiler, '
+        f"orange vetoed by a rule; line: share of the last {WINDOW} not compiled</text></svg>\n"
     )
 
 
