@@ -80,10 +80,24 @@ def test_what_is_too_large_is_so_at_larger_values_too() -> None:
 
 
 def test_refusals_elsewhere_count_half() -> None:
-    far = [Tried(f"k/{n}", None, design(path="odd"), "build-failed", None, None) for n in range(3)]
+    far = [Tried("k/9", None, design(), "ok", None, None)]
+    far += [Tried(f"k/{n}", None, design(path="odd"), "build-failed", None, None) for n in range(3)]
     here = [tried(0, "ok")]
     assert Refusals(LEVERS, here, far).chance(design(path="odd")) == 0
-    assert Refusals(LEVERS, here, [*far, far[0]]).chance(design(path="odd")) > 0.5
+    assert Refusals(LEVERS, here, [*far, far[-1]]).chance(design(path="odd")) > 0.5
+
+
+def test_what_compiles_elsewhere_says_nothing_of_what_is_refused_here() -> None:
+    refused = [tried(n, "build-failed", path="odd", buffers=b) for n, b in enumerate((2, 3))]
+    far = [Tried(f"k/{n}", None, design(path="odd"), "ok", None, None) for n in range(9)]
+    assert Refusals(LEVERS, [tried(8, "ok"), *refused], far).chance(design(path="odd")) >= HOPELESS
+
+
+def test_what_compiles_here_is_not_refused_for_what_is_so_elsewhere() -> None:
+    far = [Tried("k/0", None, design(), "ok", None, None)]
+    far += [Tried(f"k/{n}", None, design(path="odd"), "build-failed", None, None) for n in range(1, 9)]
+    assert Refusals(LEVERS, [tried(0, "ok")], far).chance(design(path="odd")) >= HOPELESS
+    assert Refusals(LEVERS, [tried(0, "ok", path="odd")], far).chance(design(path="odd")) == 0
 
 
 def test_what_compiles_at_times_does_not_take_the_blame_of_what_never_does() -> None:
