@@ -32,7 +32,7 @@ from kernelwright.kernels.registry import BUILT_IN, kernel
 from kernelwright.kernels.spec import KernelSpec
 
 RUN = "learning"
-WINDOW = 10
+WINDOW = 40
 """Proposals that a share is taken over."""
 
 
