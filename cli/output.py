@@ -69,12 +69,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def seconds_text(value: float | None) -> str:
-    """A duration with a fitting unit, or a dash."""
+    """A duration of three digits with a fitting unit, or a dash."""
     if value is None:
         return "-"
-    if value < 1e-3:
-        return f"{value * 1e6:.0f} us"
-    return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= size:
+            return f"{_three(value / size)} {unit}"
+    return f"{_three(value * 1e9)} ns"
+
+
+def _three(value: float) -> str:
+    """A number with three digits, without an exponent."""
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
 def ratio_text(value: float | None) -> str:

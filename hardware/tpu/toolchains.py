@@ -122,7 +122,7 @@ def find(name: str | None) -> Found:
         return _found(there[0].name, there[0].path.resolve(), there[0].facts)
     if len(there) > 1:
         names = ", ".join(each.name for each in there)
-        raise TargetError(f"several toolchains of the target tpu: {names}; say which: --toolchain {there[-1].name}")
+        raise TargetError(f"several toolchains of the target tpu: {names}; say which: --toolchain NAME")
     if all(importlib.util.find_spec(module) is not None for module in ("jax", "libtpu", "flatbuffers")):
         facts = {part: importlib.metadata.version(part) for part in ("jax", "jaxlib", "libtpu")}
         facts |= {"python": platform.python_version(), "base_prefix": sys.base_prefix}
