@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-import shutil
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...kernels.spec import KernelSpec
+from ..kept import keep_build, load_build
 from ..lease import shared
 from ..outcome import Outcome
 from ..sandbox import Finished, Jail, Limits, Mount, SandboxLevel, run_bounded
@@ -60,7 +59,7 @@ def build(tools: Compilation, spec: KernelSpec, source: str) -> Build:
     A hang is not kept: the machine may have been busy.
     """
     home = tools.cache / "builds" / build_key(tools.compiler, spec, source)
-    kept = _load(home)
+    kept = load_build(home, "kernel.so")
     if kept is not None:
         return kept
     start = time.monotonic()
@@ -70,7 +69,7 @@ def build(tools: Compilation, spec: KernelSpec, source: str) -> Build:
     made = Build(made.outcome, made.artifact, None, made.diagnostics, time.monotonic() - start)
     if made.outcome is Outcome.BUILD_HUNG:
         return made
-    return _store(home, made, artifact)
+    return keep_build(home, made, "kernel.so", artifact)
 
 
 def _compile(tools: Compilation, spec: KernelSpec, source: str) -> tuple[Build, bytes]:
@@ -179,32 +178,3 @@ def _read_regular(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(_LIMITS.file_bytes)
-
-
-def _load(home: Path) -> Build | None:
-    try:
-        record = json.loads((home / "build.json").read_text())
-        outcome, artifact, diagnostics = Outcome(record["outcome"]), record["artifact"], record["diagnostics"]
-        path = home / "kernel.so" if artifact is not None else None
-        if path is not None and hashlib.sha256(path.read_bytes()).hexdigest() != artifact:
-            return None  # damaged: build again
-    except (OSError, ValueError, KeyError):
-        return None
-    return Build(outcome, artifact, path, diagnostics, 0.0)
-
-
-def _store(home: Path, made: Build, artifact: bytes) -> Build:
-    home.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix="new-", dir=home.parent))
-    record = {"outcome": made.outcome.value, "artifact": made.artifact, "diagnostics": made.diagnostics}
-    (new / "build.json").write_text(json.dumps(record))
-    if artifact:
-        (new / "kernel.so").write_bytes(artifact)
-    try:
-        if home.exists():  # damaged, or made by another process meanwhile
-            shutil.rmtree(home)
-        new.rename(home)
-    except OSError:  # another process was first between the two lines: its artifact is the same
-        shutil.rmtree(new)
-    path = home / "kernel.so" if artifact else None
-    return Build(made.outcome, made.artifact, path, made.diagnostics, made.seconds)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ....kernels.spec import KernelSpec
+from ...kept import keep_build, load_build
 from ...outcome import Outcome
 from ...sandbox import Finished, Jail
 from ...target import Build, TargetError
@@ -90,13 +91,13 @@ def build(tools: Compilation, spec: KernelSpec, source: str) -> Build:
     parts = [str(_FORMAT), tools.tool.version, tools.tool.digest, tools.npu, str(wants_binary), spec.name, source]
     key = hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
     home = tools.cache / "rngd" / "builds" / key
-    kept = _load(home)
+    kept = load_build(home, "record.json")
     if kept is not None:
         return kept
     begun = time.monotonic()
     made, record = _compile(tools, source, wants_binary)
     made = Build(made.outcome, made.artifact, None, made.diagnostics, time.monotonic() - begun)
-    return made if made.outcome is Outcome.BUILD_HUNG else _store(home, made, record)
+    return made if made.outcome is Outcome.BUILD_HUNG else keep_build(home, made, "record.json", record)
 
 
 def _compile(tools: Compilation, source: str, wants_binary: bool) -> tuple[Build, bytes]:
@@ -161,32 +162,3 @@ def _record(source: str, npu: str, cycles: int | None, schedule: Sequence[Instru
         "binary": binary,
     }
     return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _load(home: Path) -> Build | None:
-    try:
-        kept = json.loads((home / "build.json").read_text())
-        outcome, artifact, diagnostics = Outcome(kept["outcome"]), kept["artifact"], kept["diagnostics"]
-        path = home / "record.json" if artifact is not None else None
-        if path is not None and hashlib.sha256(path.read_bytes()).hexdigest() != artifact:
-            return None  # damaged: build again
-    except (OSError, ValueError, KeyError):
-        return None
-    return Build(outcome, artifact, path, diagnostics, 0.0)
-
-
-def _store(home: Path, made: Build, record: bytes) -> Build:
-    home.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix="new-", dir=home.parent))
-    kept = {"outcome": made.outcome.value, "artifact": made.artifact, "diagnostics": made.diagnostics}
-    (new / "build.json").write_text(json.dumps(kept))
-    if record:
-        (new / "record.json").write_bytes(record)
-    try:
-        if home.exists():  # damaged, or made by another process meanwhile
-            shutil.rmtree(home)
-        new.rename(home)
-    except OSError:  # another process was first between the two lines: its record is the same
-        shutil.rmtree(new)
-    path = home / "record.json" if record else None
-    return Build(made.outcome, made.artifact, path, made.diagnostics, made.seconds)

@@ -1,15 +1,11 @@
-"""C fragments: files of C with ``$name`` placeholders, kept beside this module as package data."""
+"""C fragments: see :mod:`...fragments`."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-from string import Template
+from ...fragments import filled
 
-
-@cache
-def _text(name: str) -> str:
-    return (files(__package__) / "fragments" / f"{name}.c").read_text(encoding="utf-8")
+assert __package__ is not None, "a module of a package"
+_HERE: str = __package__
 
 
 def fragment(name: str, **values: str | int) -> str:
@@ -17,4 +13,4 @@ def fragment(name: str, **values: str | int) -> str:
 
     Raises KeyError when a placeholder has no value.
     """
-    return Template(_text(name)).substitute({key: str(value) for key, value in values.items()})
+    return filled(_HERE, f"{name}.c", values)
