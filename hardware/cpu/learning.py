@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
-
-from ...kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
+from ...kernels.spec import KernelSpec
+from ..snippets import snippet_kernel
+from ..stamps import stamps
 from ..study import Document, Estimate, SnippetHost
 from ..target import Build
 from .toolchain import Compiler, ask, find_compiler
@@ -24,24 +24,9 @@ _HEAD = '#include "kernel.h"\n#include <stddef.h>\n'
 _SIGNATURE = f"void {ENTRY}(const float *restrict x, float *restrict y)"
 
 
-def _double(inputs: Inputs) -> Expected:
-    return {"y": 2.0 * inputs["x"].astype(np.float64)}
-
-
 def snippet_spec() -> KernelSpec:
     """The kernel that snippets stand in for: y[N] from x[N], float32; its own values are y = 2 x."""
-    return KernelSpec(
-        name=ENTRY,
-        summary="a snippet of documentation: y from x",
-        dimensions={"N": LENGTH},
-        arguments=(Argument("x", "f32", (LENGTH,)), Argument("y", "f32", (LENGTH,), "out")),
-        tolerance=Tolerance(1e-5, 1e-5),
-        reference=_double,
-        rounded=_double,
-        draw_weights=lambda _rng: {},
-        draw_activations=lambda rng, _family: {"x": rng.uniform(0.5, 2.0, LENGTH).astype(np.float32)},
-        families=("ordinary",),
-    )
+    return snippet_kernel(ENTRY, "N", LENGTH)
 
 
 def complete(snippet: str) -> tuple[str, ...]:
@@ -116,13 +101,7 @@ class Learning:
     def toolchain_stamp(self) -> str:
         """Size, time and place of every file of the compiler, and the search path that it was found by."""
         parts = [os.environ.get("PATH", "")]
-        for path in _files(self.compiler.command):
-            try:
-                status = path.stat()
-                parts.append(f"{path.resolve()} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
-            except OSError as error:
-                parts.append(f"{path} {error.strerror}")
-        return "\n".join(parts)
+        return "\n".join([*parts, *stamps(_files(self.compiler.command))])
 
     def refresh(self) -> None:
         """Look for the compiler again when it is next needed, and for all that was compiled by it."""

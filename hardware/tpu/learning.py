@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
-
-from ...kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
+from ...kernels.spec import KernelSpec
 from ..environments import data_folder
+from ..snippets import snippet_kernel
+from ..stamps import stamps
 from ..study import Document, SnippetHost
 
 ENTRY = "snippet"
@@ -40,24 +40,9 @@ def double(x):
 _SHOWN = re.compile(r"^(\s*)(?:print\(.*\)|assert .*|plt\..*|np\.testing\..*)\s*$", re.MULTILINE)
 
 
-def _double(inputs: Inputs) -> Expected:
-    return {"y": inputs["x"].astype(np.float64) * 2.0}
-
-
 def snippet_spec() -> KernelSpec:
     """The kernel that snippets stand in for: y[LENGTH] from x[LENGTH], float32; its own values are y = 2 x."""
-    return KernelSpec(
-        name=ENTRY,
-        summary="a snippet of documentation: y from x",
-        dimensions={"LENGTH": LENGTH},
-        arguments=(Argument("x", "f32", (LENGTH,)), Argument("y", "f32", (LENGTH,), "out")),
-        tolerance=Tolerance(1e-5, 1e-5),
-        reference=_double,
-        rounded=_double,
-        draw_weights=lambda _rng: {},
-        draw_activations=lambda rng, _family: {"x": rng.uniform(0.5, 2.0, LENGTH).astype(np.float32)},
-        families=("ordinary",),
-    )
+    return snippet_kernel(ENTRY, "LENGTH", LENGTH)
 
 
 def _parts(snippet: str) -> tuple[str, str]:
@@ -129,13 +114,7 @@ class Learning:
         """Which environments there are, and when each was made."""
         folder = self._environment or data_folder() / "toolchains" / "tpu"
         parts = [str(self._named), os.environ.get("PATH", "")]
-        for path in [folder, *sorted(folder.glob("*"))] if folder.is_dir() else [folder]:
-            try:
-                status = path.stat()
-                parts.append(f"{path.resolve()} {status.st_ino} {status.st_mtime_ns}")
-            except OSError as error:
-                parts.append(f"{path} {error.strerror}")
-        return "\n".join(parts)
+        return "\n".join([*parts, *stamps([folder, *sorted(folder.glob("*"))] if folder.is_dir() else [folder])])
 
     def refresh(self) -> None:
         """Look for the toolchain again when it is next needed; processes of the old one end."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
-from ....kernels.spec import Argument, Expected, Inputs, KernelSpec, Tolerance
+from ....kernels.spec import KernelSpec
+from ...snippets import snippet_kernel
 
 LENGTH = 65536
 """Elements of the vectors ``x`` and ``y`` of a snippet."""
@@ -20,25 +19,9 @@ _DOUBLE = """    y: [N]/f32 = tk.Elementwise(
 """
 
 
-def _double(inputs: Inputs) -> Expected:
-    return {"y": 2.0 * inputs["x"].astype(np.float64)}
-
-
 def snippet_spec() -> KernelSpec:
     """The kernel that snippets stand in for: y[N] from x[N], float32; its own values are y = 2 x."""
-    return KernelSpec(
-        name=ENTRY,
-        summary="a snippet of documentation: y from x",
-        dimensions={"N": LENGTH},
-        arguments=(Argument("x", "f32", (LENGTH,)), Argument("y", "f32", (LENGTH,), "out")),
-        tolerance=Tolerance(1e-5, 1e-5),
-        reference=_double,
-        rounded=_double,
-        draw_weights=lambda _rng: {},
-        draw_activations=lambda rng, _family: {"x": rng.uniform(0.5, 2.0, LENGTH).astype(np.float32)},
-        families=("ordinary",),
-        baselines={"rngd": f"{_HEAD}{_DOUBLE}    return y\n"},
-    )
+    return snippet_kernel(ENTRY, "N", LENGTH, {"rngd": f"{_HEAD}{_DOUBLE}    return y\n"})
 
 
 def complete(snippet: str) -> tuple[str, ...]:

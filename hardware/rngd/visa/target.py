@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ....kernels.spec import KernelSpec
 from ...concerns import Concern
 from ...lease import Holder, Lease, lease
+from ...stamps import stamps
 from ...study import Document, Estimate
 from ...target import Bench, Build, CheckReport, Probe, TargetError, Toolchain
 from . import parts as fingerprint
@@ -168,13 +169,7 @@ class VisaTarget:
         """Size, time and place of cargo's files and of the project's; see the protocol."""
         cargo = find_cargo(self._cargo)
         parts = [os.environ.get("PATH", ""), self.project.stamp]
-        for path in [*sorted(cargo.parent.glob("*furiosa*")), cargo, cargo.with_name("rustc")]:
-            try:
-                status = path.stat()
-                parts.append(f"{path.resolve()} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
-            except OSError as error:
-                parts.append(f"{path} {error.strerror}")
-        return "\n".join(parts)
+        return "\n".join([*parts, *stamps([*sorted(cargo.parent.glob("*furiosa*")), cargo, cargo.with_name("rustc")])])
 
     def refresh(self) -> None:
         """Look for tools, project and client again when they are next needed."""
